@@ -1,0 +1,1 @@
+"""Penstock: background jobs for Python."""

@@ -1,0 +1,1 @@
+"""Storage and nothing else. Each engine is a stranger to the others."""

@@ -1,0 +1,186 @@
+"""The one place where the end of a run becomes an outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from penstock.model.errors import NoOp, RateLimited, Snooze, Unrecoverable
+from penstock.model.failure import (
+    Classifier,
+    Failure,
+    FailureClass,
+    classify,
+    code_of,
+    message_of,
+    traceback_of,
+)
+from penstock.model.job import Held
+from penstock.model.outcome import (
+    Cancelled,
+    Completed,
+    Failed,
+    Outcome,
+    Park,
+    Released,
+    Retried,
+    Snoozed,
+    error_record,
+)
+from penstock.model.retry import Retry
+
+CRASH_LIMIT = 3  # crashes while alone that make a dead letter
+RESCUE_LIMIT = 20  # lost workers that make a dead letter: nothing loops for ever
+
+
+class Run(NamedTuple):
+    """What `decide` must know of the job and of the run that ended."""
+
+    attempt: int
+    max_attempts: int
+    crashes: int
+    ran_for: float
+    worker: str
+    chance: float  # in [0, 1): the jitter
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The handler returned; `result` is JSON text, `dropped` says why there is none."""
+
+    result: str | None = None
+    dropped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """The handler found nothing to do."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """The handler asked to run later."""
+
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """The process in which the job ran alone is gone."""
+
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The run was ended from outside: by a person's cancel, or by shutdown."""
+
+    cancelled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """The job could not be started here: its task is unknown, or its payload does not fit."""
+
+    park: Park
+
+
+End: TypeAlias = Returned | Skipped | Deferred | Failure | Crashed | Stopped | Unfit
+
+
+def end_of(error: BaseException, policy: Retry, rule: Classifier | None = None) -> End:
+    """Turn what a handler raised into plain data, where the exception still lives."""
+    if isinstance(error, NoOp):
+        return Skipped(message_of(error))
+    if isinstance(error, Snooze):
+        return Deferred(error.seconds, message_of(error))
+    failure_class = classify(error, rule)
+    permanent = isinstance(error, Unrecoverable)
+    return Failure(
+        type=type(error).__qualname__,
+        message=message_of(error),
+        code=code_of(error),
+        failure_class=failure_class,
+        traceback=traceback_of(error),
+        retry=not permanent and policy.allows(error, failure_class),
+        retry_after=error.retry_after if isinstance(error, RateLimited) else None,
+    )
+
+
+def timed_out(seconds: float, policy: Retry) -> Failure:
+    """The failure of a run that passed its timeout."""
+    error = TimeoutError(f"ran longer than its timeout of {seconds:g} s")
+    return Failure(
+        type="JobTimeout",
+        message=str(error),
+        code="ETIMEDOUT",
+        failure_class=FailureClass.TRANSIENT,
+        retry=policy.allows(error, FailureClass.TRANSIENT),
+    )
+
+
+def decide(run: Run, end: End, policy: Retry) -> Outcome:  # noqa: PLR0911 - one return per way to end
+    """What becomes of the job."""
+    match end:
+        case Returned(result, dropped):
+            return Completed(result, f"result dropped: {dropped}" if dropped else None)
+        case Skipped(reason):
+            return Completed(note=f"no-op: {reason}")
+        case Deferred(seconds, reason):
+            return Snoozed(seconds, reason)
+        case Stopped(cancelled):
+            return Cancelled("cancelled while running") if cancelled else Released()
+        case Unfit(park):
+            return Released(note=park.reason, park=park)
+        case Crashed(how):
+            return _after_crash(run, how)
+        case Failure():
+            return _after_failure(run, end, policy)
+
+
+def _after_failure(run: Run, failure: Failure, policy: Retry) -> Outcome:
+    error = error_record(failure, run.attempt, run.ran_for, run.worker)
+    if not failure.retry:
+        return Failed(_permanent(failure), error)
+    if run.attempt >= run.max_attempts:
+        return Failed("exhausted", error)
+    if failure.retry_after is not None:
+        return Retried(failure.retry_after * (1 + policy.jitter * run.chance), error)
+    return Retried(policy.wait(run.attempt - 1, run.chance), error)
+
+
+def _permanent(failure: Failure) -> str:
+    return {
+        FailureClass.INVALID_INPUT: "invalid-input",
+        FailureClass.SYSTEM_FAILURE: "system-failure",
+    }.get(failure.failure_class, "unrecoverable")
+
+
+def _after_crash(run: Run, how: str) -> Outcome:
+    failure = Failure("WorkerCrashed", how, failure_class=FailureClass.SYSTEM_FAILURE)
+    error = error_record(failure, run.attempt, run.ran_for, run.worker)
+    if run.crashes + 1 >= CRASH_LIMIT:
+        return Failed("crash-loop", error, crashed=True)
+    if run.max_attempts == 1:
+        return Failed("crashed", error, crashed=True)
+    return Released("crashed while alone", error, suspect=True, crashed=True)
+
+
+def judge(held: Held) -> Outcome:
+    """What becomes of a job whose worker is gone. Bystanders are not charged."""
+    if held.cancel_requested:
+        return Cancelled("cancelled; its worker was lost")
+    if not held.started:
+        return Released("claimed by a worker that was lost before starting it")
+    failure = Failure(
+        "WorkerLost", "its worker was lost while running it", failure_class=FailureClass.SYSTEM_FAILURE
+    )
+    error = error_record(failure, held.attempt, 0.0, held.worker)
+    if held.rescues + 1 >= RESCUE_LIMIT:
+        return Failed("crash-loop", error, rescued=True)
+    if held.max_attempts == 1:
+        return Failed("crashed", error, rescued=True)
+    return Released("rescued from a worker that was lost", error, suspect=True, rescued=True)

@@ -1,0 +1,179 @@
+"""Every error Penstock raises, and the signals a handler raises.
+
+PenstockError
+├── InvalidOption               a declaration, setting or option that cannot be; says what may be
+├── EnqueueError                nothing was created
+│   ├── UnknownQueue
+│   ├── UnknownTask
+│   ├── InvalidArguments        every wrong argument at once
+│   ├── InvalidValue            not strict JSON
+│   │   └── ValueTooLarge       over the size or depth limit
+│   ├── Disabled                the task or queue is switched off
+│   └── CalledInLoop            a sync call inside a running event loop; names its async twin
+├── EngineError
+│   ├── EngineUnavailable       cannot be reached now; safe to try again
+│   │   └── OutcomeUnknown      the reply was lost; safe to try again with the same ids
+│   ├── SchemaMissing           run `penstock migrate`
+│   ├── SchemaTooNew            this release is older than the database
+│   ├── MissingExtra            names the package to install
+│   └── WorkerExpired           this worker was given up; it must stop and begin under a new id
+├── JobNotFound
+├── ResultUnavailable           the job ended, or is still running, without a result to give
+│   ├── JobFailed
+│   ├── JobCancelled
+│   ├── ResultDropped           the work is done; its result was too large to keep
+│   └── ResultTimeout           (also a TimeoutError)
+└── Signal                      raised by handlers to say how the run ended
+    ├── Unrecoverable           fail at once, keep the remaining attempts unused
+    ├── Snooze                  run again later, no attempt spent
+    ├── RateLimited             run again after the cooldown
+    └── NoOp                    there is nothing to do any more: completed, with the reason kept
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class PenstockError(Exception):
+    """The root of all errors raised by Penstock."""
+
+
+class InvalidOption(PenstockError, ValueError):
+    """A declaration, setting or option has a value that cannot be."""
+
+
+class EnqueueError(PenstockError):
+    """The job was refused and nothing was created."""
+
+
+class UnknownQueue(EnqueueError, LookupError):
+    """The queue is not declared."""
+
+
+class UnknownTask(EnqueueError, LookupError):
+    """No task is registered under this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with one argument. Never carries the value itself."""
+
+    argument: str
+    message: str
+
+
+class InvalidArguments(EnqueueError, TypeError):
+    """The arguments do not fit the task's signature."""
+
+    def __init__(self, task: str, problems: Sequence[Problem]) -> None:
+        self.task = task
+        self.problems = tuple(problems)
+        lines = "\n".join(f"  {p.argument}: {p.message}" for p in self.problems)
+        super().__init__(f"the arguments do not fit task {task!r}; nothing was enqueued\n{lines}")
+
+
+class InvalidValue(EnqueueError, ValueError):
+    """The value is not strict JSON: it would not come back equal from every engine."""
+
+
+class ValueTooLarge(InvalidValue):
+    """The value is over the size or depth limit; store it elsewhere and pass a reference."""
+
+
+class Disabled(EnqueueError):
+    """The task or its queue is switched off by its `enabled=` gate."""
+
+
+class CalledInLoop(EnqueueError, RuntimeError):
+    """A blocking call was made inside a running event loop."""
+
+
+class EngineError(PenstockError):
+    """The engine could not do what was asked."""
+
+
+class EngineUnavailable(EngineError):
+    """The engine cannot be reached now. Nothing is half-done; try again."""
+
+
+class OutcomeUnknown(EngineUnavailable):
+    """The reply was lost: it may or may not have happened. Safe to try again with the same ids."""
+
+
+class SchemaMissing(EngineError):
+    """The database has no Penstock schema, or an older one. Run `penstock migrate`."""
+
+
+class SchemaTooNew(EngineError):
+    """The database was migrated by a newer release of Penstock than this one."""
+
+
+class MissingExtra(EngineError, ImportError):
+    """An optional dependency is not installed."""
+
+
+class WorkerExpired(EngineError):
+    """The worker missed its heartbeats and was given up; its jobs belong to others now."""
+
+
+class JobNotFound(PenstockError, LookupError):
+    """There is no record of this job: it never was, or it has been pruned."""
+
+
+class ResultUnavailable(PenstockError):
+    """There is no result to return."""
+
+
+class JobFailed(ResultUnavailable):
+    """The job ended as failed."""
+
+
+class JobCancelled(ResultUnavailable):
+    """The job was cancelled."""
+
+
+class ResultDropped(ResultUnavailable):
+    """The job completed; its result was not kept because it was too large or not JSON."""
+
+
+class ResultTimeout(ResultUnavailable, TimeoutError):
+    """The job did not finish in the given time. It goes on; ask again."""
+
+
+class Signal(PenstockError):
+    """Raised by a handler to say how the run ended."""
+
+
+class Unrecoverable(Signal):
+    """Fail now: trying again cannot help. The remaining attempts stay unused."""
+
+
+class Snooze(Signal):
+    """Run this job again in `seconds`; the attempt is not counted."""
+
+    def __init__(self, seconds: float, reason: str = "") -> None:
+        self.seconds = not_negative("Snooze", seconds)
+        super().__init__(reason or f"snoozed for {seconds:g} s")
+
+
+class RateLimited(Signal):
+    """The service asked us to slow down: run again after `retry_after` seconds."""
+
+    code = "RATE_LIMITED"
+
+    def __init__(self, retry_after: float, message: str = "") -> None:
+        self.retry_after = not_negative("RateLimited", retry_after)
+        super().__init__(message or f"rate limited, retry after {retry_after:g} s")
+
+
+class NoOp(Signal):
+    """There is nothing to do any more (the target was deleted): end as completed, keep the reason."""
+
+
+def not_negative(what: str, seconds: float) -> float:
+    """Refuse negative and not-a-number durations, which no clock can honour."""
+    if not 0 <= seconds < float("inf"):
+        raise InvalidOption(f"{what} takes a number of seconds from 0 up, not {seconds!r}")
+    return float(seconds)

@@ -1,0 +1,137 @@
+"""What went wrong in one run, classified: the class decides what happens next and who is told."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from penstock.model.errors import InvalidArguments, InvalidValue, RateLimited, Unrecoverable
+
+MAX_MESSAGE = 2_000
+MAX_TRACEBACK = 6_000
+
+
+class FailureClass(StrEnum):
+    TRANSIENT = "transient"
+    RATE_LIMIT = "rate_limit"
+    INVALID_INPUT = "invalid_input"
+    RESOURCE_UNAVAILABLE = "resource_unavailable"
+    LOGIC_ERROR = "logic_error"
+    SYSTEM_FAILURE = "system_failure"
+
+
+class Alert(StrEnum):
+    NONE = "none"
+    WARNING = "warning"
+    ERROR = "error"
+    CRITICAL = "critical"
+
+
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """What a class of failure leads to."""
+
+    retry: bool
+    alert: Alert
+    page: bool = False
+    escalate: bool = False
+
+
+HANDLING: dict[FailureClass, Handling] = {
+    FailureClass.TRANSIENT: Handling(retry=True, alert=Alert.NONE),
+    FailureClass.RATE_LIMIT: Handling(retry=True, alert=Alert.WARNING),
+    FailureClass.INVALID_INPUT: Handling(retry=False, alert=Alert.ERROR),
+    FailureClass.RESOURCE_UNAVAILABLE: Handling(retry=True, alert=Alert.CRITICAL, escalate=True),
+    FailureClass.LOGIC_ERROR: Handling(retry=False, alert=Alert.ERROR),
+    FailureClass.SYSTEM_FAILURE: Handling(retry=False, alert=Alert.CRITICAL, page=True),
+}
+
+BY_TYPE: dict[type[BaseException], FailureClass] = {
+    RateLimited: FailureClass.RATE_LIMIT,
+    Unrecoverable: FailureClass.LOGIC_ERROR,
+    InvalidArguments: FailureClass.INVALID_INPUT,
+    InvalidValue: FailureClass.INVALID_INPUT,
+}
+
+BY_CODE: dict[str, FailureClass] = {
+    "ECONNRESET": FailureClass.TRANSIENT,
+    "ETIMEDOUT": FailureClass.TRANSIENT,
+    "LOCK_TIMEOUT": FailureClass.TRANSIENT,
+    "DEADLOCK": FailureClass.TRANSIENT,
+    "RATE_LIMITED": FailureClass.RATE_LIMIT,
+    "INVALID_INPUT": FailureClass.INVALID_INPUT,
+    "RESOURCE_UNAVAILABLE": FailureClass.RESOURCE_UNAVAILABLE,
+    "LOGIC_ERROR": FailureClass.LOGIC_ERROR,
+    "SYSTEM_FAILURE": FailureClass.SYSTEM_FAILURE,
+}
+
+Classifier: TypeAlias = Callable[[BaseException], FailureClass | str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failed run, as plain data: it holds no exception, so it keeps no frame alive."""
+
+    type: str
+    message: str
+    code: str | None = None
+    failure_class: FailureClass = FailureClass.TRANSIENT
+    traceback: str | None = None
+    retry: bool = True
+    retry_after: float | None = None
+
+
+def classify(error: BaseException, rule: Classifier | None = None) -> FailureClass:
+    """The user's own rule first, then the exception's type, then its `code`; unknown means transient."""
+    if rule is not None and (found := _ask(rule, error)) is not None:
+        return found
+    for kind in type(error).__mro__:
+        if kind in BY_TYPE:
+            return BY_TYPE[kind]
+    return BY_CODE.get(code_of(error) or "", FailureClass.TRANSIENT)
+
+
+def _ask(rule: Classifier, error: BaseException) -> FailureClass | None:
+    # A rule that breaks must not hide the failure it was asked about.
+    try:
+        found = rule(error)
+        return None if found is None else FailureClass(found)
+    except Exception:  # noqa: BLE001
+        return None
+
+
+def code_of(error: BaseException) -> str | None:
+    """The error's `code`, where it has a short textual one, or the name of its errno."""
+    code = getattr(error, "code", None)
+    if isinstance(code, str) and 0 < len(code) <= 100:
+        return code
+    if isinstance(error, ConnectionResetError):
+        return "ECONNRESET"
+    if isinstance(error, TimeoutError):
+        return "ETIMEDOUT"
+    return None
+
+
+def message_of(error: BaseException) -> str:
+    """The error's message, shortened, whatever its `__str__` does."""
+    try:
+        return shorten(str(error), MAX_MESSAGE)
+    except Exception:  # noqa: BLE001
+        return f"<{type(error).__name__} whose message cannot be read>"
+
+
+def traceback_of(error: BaseException) -> str:
+    """Where it happened: the innermost frames of the stack, without the values of variables."""
+    frames = traceback.format_tb(error.__traceback__, limit=-20)
+    return shorten("".join(frames), MAX_TRACEBACK)
+
+
+def shorten(text: str, limit: int) -> str:
+    """Cut `text` to `limit` characters, keep both ends, and drop what no engine can store."""
+    if len(text) > limit:
+        half = (limit - 20) // 2
+        text = f"{text[:half]} … [{len(text) - 2 * half} cut] … {text[-half:]}"
+    return text.replace("\x00", "").encode(errors="replace").decode()

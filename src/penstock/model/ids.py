@@ -1,0 +1,27 @@
+"""Job ids: UUID version 7, made by the client, in the order in which one process made them."""
+
+from __future__ import annotations
+
+import re
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+COUNTER_BITS = 30
+RANDOM_BITS = 44
+
+
+def uuid7(unix_ms: int, counter: int, random: int) -> str:
+    """Lay out a version-7 UUID: 48 bits of time, 30 of counter, 44 of randomness."""
+    value = (unix_ms & (2**48 - 1)) << 80
+    value |= 0x7 << 76
+    value |= (counter >> 18 & 0xFFF) << 64
+    value |= 0b10 << 62
+    value |= (counter & 0x3FFFF) << RANDOM_BITS
+    value |= random
+    text = f"{value:032x}"
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def is_id(text: str) -> bool:
+    """Whether `text` is written as a job id."""
+    return _UUID.fullmatch(text) is not None

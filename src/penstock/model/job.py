@@ -1,0 +1,153 @@
+"""A job: as it is put in, as a worker holds it, as a person sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from penstock.model.priority import Priority
+from penstock.model.states import State, Status, status_of
+from penstock.model.values import loads
+
+
+class NewJob(NamedTuple):
+    """A job on its way in. Its id is made by the client, so that enqueueing twice is enqueueing once."""
+
+    id: str
+    queue: str
+    task: str
+    args: str = "{}"  # JSON text of an object
+    key: str = ""  # the idempotency key; a minted one is the id
+    unique: bool = False  # the key was given: one job per (queue, task, key) while its record lives
+    priority: int = Priority.MEDIUM
+    delay: float = 0.0  # seconds until due
+    max_attempts: int = 3
+    owner: str | None = None
+    expire_after: float | None = None  # seconds after the due time
+    options: str | None = None  # JSON text of what this call overrides
+    lane: str | None = None  # None: the queue's open lane
+
+
+class Enqueued(NamedTuple):
+    """The answer to one enqueue: the new job, or the one that already held the key."""
+
+    id: str
+    state: State
+    duplicate: bool
+
+
+class Claim(NamedTuple):
+    """A job in a worker's hand. Only the holder of the token may settle it."""
+
+    id: str
+    token: str
+    queue: str
+    task: str
+    lane: str
+    args: str
+    key: str
+    attempt: int  # this one included: counts from 1
+    max_attempts: int
+    priority: int
+    owner: str | None
+    options: str | None
+    suspect: bool  # it was running when its process died: it must run alone
+    crashes: int  # while alone
+    created_at: datetime
+    due_at: datetime
+
+
+class Held(NamedTuple):
+    """A job found in the hand of a worker that is gone."""
+
+    id: str
+    task: str
+    queue: str
+    attempt: int
+    max_attempts: int
+    rescues: int
+    started: bool
+    cancel_requested: bool
+    worker: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """Everything known of a job, at the moment it was read."""
+
+    id: str
+    queue: str
+    task: str
+    lane: str
+    state: State
+    args_json: str
+    key: str
+    unique: bool
+    priority: Priority
+    attempt: int
+    max_attempts: int
+    created_at: datetime
+    due_at: datetime
+    owner: str | None = None
+    options_json: str | None = None
+    expires_at: datetime | None = None
+    started_at: datetime | None = None  # the first start
+    claimed_at: datetime | None = None  # the latest
+    finished_at: datetime | None = None
+    worker: str | None = None
+    progress: dict[str, Any] | None = None  # {"percent": 40, "message": "rendering"}
+    result_json: str | None = None
+    note: str | None = None  # why it is parked, was cancelled, ended as it did
+    errors: list[dict[str, Any]] = field(default_factory=list)
+    ran_for: float = 0.0  # seconds, over all attempts
+    suspect: bool = False
+    crashes: int = 0
+    rescues: int = 0
+    cancel_requested: bool = False
+    parked: bool = False
+    recovered_from: str | None = None
+    recovered_as: str | None = None
+
+    @property
+    def args(self) -> dict[str, Any]:
+        args: dict[str, Any] = loads(self.args_json)
+        return args
+
+    @property
+    def result(self) -> Any:
+        return None if self.result_json is None else loads(self.result_json)
+
+    @property
+    def status(self) -> Status:
+        """The outside word: pending, processing, completed, failed or cancelled."""
+        return status_of(self.state, started=self.started_at is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """The record of a final failure: the job as it was, what went wrong, and what became of it."""
+
+    job_id: str
+    queue: str
+    task: str
+    args_json: str
+    key: str
+    unique: bool
+    priority: Priority
+    max_attempts: int
+    owner: str | None
+    options_json: str | None
+    reason: str  # exhausted, unrecoverable, crash-loop, invalid-arguments …
+    error: dict[str, Any] | None  # the last error: type, message, code, class, traceback
+    attempts: int
+    first_started_at: datetime | None
+    ran_for: float
+    failed_at: datetime
+    recovered_at: datetime | None = None
+    recovered_as: str | None = None
+
+    @property
+    def args(self) -> dict[str, Any]:
+        args: dict[str, Any] = loads(self.args_json)
+        return args

@@ -1,0 +1,129 @@
+"""How a run ended, as a frozen value. Deciding it, carrying it and storing it are three places.
+
+Engines read only the attributes that `Outcome` names, so that each outcome means the same everywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from penstock.model.failure import Failure
+from penstock.model.states import State
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """Set a job aside until a worker comes that knows its task, or knows it by another signature."""
+
+    task: str
+    reason: str
+    misfit: str | None = None  # the signature that the payload does not fit; None: the task is unknown
+
+
+class Outcome:
+    """What an engine stores when a run ends."""
+
+    verb: ClassVar[str]
+    state: State
+    delay: float = 0.0  # seconds until due, where the job runs again
+    refund: bool = False  # the attempt does not count
+    keep_place: bool = False  # the job keeps its rank, so it is first in line again
+    result: str | None = None  # JSON text
+    note: str | None = None  # one sentence for people
+    error: str | None = None  # JSON of one error record, appended to the job's history
+    suspect: bool = False  # it was running when its process died: it runs alone from now on
+    crashed: bool = False  # it died while alone
+    rescued: bool = False  # its worker was lost
+    park: Park | None = None
+    reason: str | None = None  # of a dead letter: exhausted, unrecoverable, crash-loop …
+
+
+@dataclass(frozen=True)
+class Completed(Outcome):
+    verb: ClassVar[str] = "complete"
+    state = State.COMPLETED
+    result: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Retried(Outcome):
+    verb: ClassVar[str] = "retry"
+    delay: float
+    error: str | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "state", _due(self.delay))
+
+
+@dataclass(frozen=True)
+class Snoozed(Outcome):
+    verb: ClassVar[str] = "snooze"
+    refund = True
+    delay: float
+    note: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "state", _due(self.delay))
+
+
+@dataclass(frozen=True)
+class Released(Outcome):
+    """Back to waiting, at its old place, with its attempt given back."""
+
+    verb: ClassVar[str] = "release"
+    state = State.WAITING
+    refund = True
+    keep_place = True
+    note: str | None = None
+    error: str | None = None
+    suspect: bool = False
+    crashed: bool = False
+    rescued: bool = False
+    park: Park | None = None
+
+
+@dataclass(frozen=True)
+class Cancelled(Outcome):
+    verb: ClassVar[str] = "cancel"
+    state = State.CANCELLED
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Failed(Outcome):
+    """The end of a job that could not be done; the engine writes its dead letter in the same step."""
+
+    verb: ClassVar[str] = "fail"
+    state = State.FAILED
+    reason: str
+    error: str | None
+    crashed: bool = False
+    rescued: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "note", self.reason)
+
+
+COMPLETED = Completed()
+
+
+def _due(delay: float) -> State:
+    return State.DELAYED if delay > 0 else State.WAITING
+
+
+def error_record(failure: Failure, attempt: int, ran_for: float, worker: str) -> str:
+    """One line of a job's error history, as JSON text; the engine adds `at` by its own clock."""
+    record: dict[str, Any] = {
+        "attempt": attempt,
+        "type": failure.type,
+        "message": failure.message,
+        "code": failure.code,
+        "class": failure.failure_class.value,
+        "traceback": failure.traceback,
+        "ran_for": round(ran_for, 6),
+        "worker": worker,
+    }
+    return json.dumps(record, ensure_ascii=False)

@@ -1,0 +1,145 @@
+"""When to try again, and how long to wait before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from penstock.model.errors import InvalidOption, not_negative
+from penstock.model.failure import HANDLING, FailureClass, code_of
+
+MAX_ATTEMPTS = 1_000
+MAX_DELAY = 366 * 86_400.0
+
+
+class Strategy(StrEnum):
+    EXPONENTIAL = "exponential"
+    FIXED = "fixed"
+    IMMEDIATE = "immediate"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """A retry policy: how many attempts in all, how long between them, and for which errors.
+
+    `retry_on` and `no_retry_on` hold exception types and error codes. `no_retry_on` wins; where
+    `retry_on` is given, only what it names is tried again.
+    """
+
+    attempts: int = 3
+    delay: float = 5.0
+    strategy: Strategy = Strategy.EXPONENTIAL
+    factor: float = 2.0
+    cap: float | None = None
+    jitter: float = 0.1
+    retry_on: tuple[type[BaseException] | str, ...] = ()
+    no_retry_on: tuple[type[BaseException] | str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.attempts, int) or not 1 <= self.attempts <= MAX_ATTEMPTS:
+            raise InvalidOption(f"attempts must be from 1 to {MAX_ATTEMPTS}, not {self.attempts!r}")
+        for name in ("delay", "factor", "jitter"):
+            not_negative(f"Retry {name}", getattr(self, name))
+        if self.cap is not None:
+            not_negative("Retry cap", self.cap)
+        object.__setattr__(self, "strategy", _strategy(self.strategy))
+        object.__setattr__(self, "retry_on", _named(self.retry_on))
+        object.__setattr__(self, "no_retry_on", _named(self.no_retry_on))
+
+    @classmethod
+    def exponential(cls, attempts: int = 3, delay: float = 5.0, **more: Any) -> Retry:
+        """Wait `delay × factor^n`, up to 10 % longer, never longer than `cap`."""
+        return cls(attempts, delay, Strategy.EXPONENTIAL, **more)
+
+    @classmethod
+    def fixed(cls, attempts: int = 3, delay: float = 5.0, **more: Any) -> Retry:
+        """Wait the same time before each attempt."""
+        return cls(attempts, delay, Strategy.FIXED, **more)
+
+    @classmethod
+    def immediate(cls, attempts: int = 3, **more: Any) -> Retry:
+        """Try again at once (two retries unless told otherwise)."""
+        return cls(attempts, 0.0, Strategy.IMMEDIATE, **more)
+
+    @classmethod
+    def none(cls) -> Retry:
+        """One attempt only."""
+        return cls(1, 0.0, Strategy.NONE)
+
+    @classmethod
+    def of(cls, value: Retry | str | int) -> Retry:
+        """Read a policy, the name of one, or a number of attempts."""
+        if isinstance(value, Retry):
+            return value
+        if isinstance(value, bool):
+            raise InvalidOption("retry takes a policy, its name or a number of attempts, not a bool")
+        if isinstance(value, int):
+            return cls(attempts=value)
+        if value in POLICIES:
+            return POLICIES[value]
+        raise InvalidOption(f"unknown retry policy {value!r}; use one of {', '.join(sorted(POLICIES))}")
+
+    def with_attempts(self, attempts: int) -> Retry:
+        return replace(self, attempts=attempts)
+
+    def allows(self, error: BaseException, failure_class: FailureClass) -> bool:
+        """Whether this error may be tried again, attempts aside."""
+        if _matches(error, self.no_retry_on):
+            return False
+        if self.retry_on:
+            return _matches(error, self.retry_on)
+        return HANDLING[failure_class].retry
+
+    def wait(self, retries: int, chance: float) -> float:
+        """Seconds before the next attempt, after `retries` earlier ones; `chance` in [0, 1) gives the jitter."""
+        if self.strategy in (Strategy.IMMEDIATE, Strategy.NONE):
+            return 0.0
+        grown = self.factor ** min(retries, 64) if self.strategy is Strategy.EXPONENTIAL else 1.0
+        seconds = min(self.delay * grown, MAX_DELAY) * (1 + self.jitter * chance)
+        return min(seconds, self.cap if self.cap is not None else MAX_DELAY)
+
+
+POLICIES: dict[str, Retry] = {
+    "external_api": Retry.exponential(
+        5,
+        1.0,
+        cap=60.0,
+        retry_on=("ECONNRESET", "ETIMEDOUT", "RATE_LIMITED"),
+        no_retry_on=("INVALID_TOKEN", "NOT_FOUND"),
+    ),
+    "database": Retry.fixed(
+        3, 5.0, retry_on=("LOCK_TIMEOUT", "DEADLOCK"), no_retry_on=("CONSTRAINT_VIOLATION",)
+    ),
+    "webhook": Retry.exponential(5, 30.0, cap=3_600.0),
+    "gamification": Retry.exponential(3, 2.0),
+    "critical": Retry.none(),
+    "exponential": Retry.exponential(),
+    "fixed": Retry.fixed(),
+    "immediate": Retry.immediate(),
+    "none": Retry.none(),
+}
+
+
+def _matches(error: BaseException, wanted: tuple[type[BaseException] | str, ...]) -> bool:
+    if not wanted:
+        return False
+    code = code_of(error)
+    return any(code == item if isinstance(item, str) else isinstance(error, item) for item in wanted)
+
+
+def _strategy(value: Strategy | str) -> Strategy:
+    try:
+        return Strategy(value)
+    except ValueError:
+        raise InvalidOption(f"unknown retry strategy {value!r}; use one of {', '.join(Strategy)}") from None
+
+
+def _named(items: Any) -> tuple[type[BaseException] | str, ...]:
+    if isinstance(items, (str, type)):
+        items = (items,)
+    for item in items:
+        if not isinstance(item, str) and not (isinstance(item, type) and issubclass(item, BaseException)):
+            raise InvalidOption(f"retry_on and no_retry_on take exception types and codes, not {item!r}")
+    return tuple(items)

@@ -1,0 +1,71 @@
+"""Strict JSON: a value is accepted by every engine or by none, and comes back equal."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn, TypeAlias
+
+from penstock.model.errors import InvalidValue, ValueTooLarge
+
+Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+
+MAX_DEPTH = 64
+MAX_DIGITS = 1_000
+MAX_ARGS_BYTES = 1_048_576
+MAX_RESULT_BYTES = 262_144
+
+_INT_BOUND = 10**MAX_DIGITS
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def dumps(value: Any, limit: int, what: str = "value") -> str:
+    """Write `value` as JSON text of at most `limit` bytes, or raise InvalidValue naming the place."""
+    _check(value, what, 0)
+    text = _encode(value)
+    # A lone surrogate has no UTF-8 form: encoding is both the test for it and the measure of the size.
+    try:
+        size = len(text) if text.isascii() else len(text.encode())
+    except UnicodeEncodeError:
+        raise InvalidValue(f"{what} holds a lone surrogate, which is not text") from None
+    if size > limit:
+        raise ValueTooLarge(
+            f"{what} is {size:,} bytes of JSON, over the limit of {limit:,}; "
+            "keep the content in your own storage and pass a reference to it"
+        )
+    return text
+
+
+def loads(text: str) -> Any:
+    """Read JSON text written by `dumps`; anything else is InvalidValue."""
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise InvalidValue(f"stored text is not strict JSON: {error}") from None
+
+
+def _check(value: Any, where: str, depth: int) -> None:
+    kind = type(value)
+    if kind is str or value is None or kind is bool:
+        return
+    if kind is int:
+        if not -_INT_BOUND < value < _INT_BOUND:
+            raise ValueTooLarge(f"{where} is an integer of more than {MAX_DIGITS} digits")
+    elif kind is float:
+        if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN is the value that differs from itself
+            raise InvalidValue(f"{where} is {value!r}, which JSON cannot hold")
+    elif depth >= MAX_DEPTH:
+        raise ValueTooLarge(f"{where} is nested deeper than {MAX_DEPTH} levels")
+    elif kind is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                raise InvalidValue(f"{where} has a key of type {type(key).__name__}; JSON keys are strings")
+            _check(item, f"{where}.{key}" if depth < 3 else where, depth + 1)
+    elif kind is list:
+        for item in value:
+            _check(item, where, depth + 1)
+    else:
+        raise InvalidValue(f"{where} is a {kind.__name__}, which is not JSON")
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
