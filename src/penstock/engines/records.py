@@ -17,7 +17,7 @@ Load: TypeAlias = Callable[[Any], Any]
 
 
 def job_from(row: Row, instant: Instant, load: Load) -> Job:
-    """A job from a row of either table; `instant` reads times, `load` reads JSON columns of our own making."""
+    """A job from a row of either table; `instant` reads times, `load` reads our own JSON columns."""
     created, due = instant(row["created_at"]), instant(row["due_at"])
     assert created is not None
     assert due is not None

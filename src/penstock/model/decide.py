@@ -33,7 +33,7 @@ CRASH_LIMIT = 3  # crashes while alone that make a dead letter
 RESCUE_LIMIT = 20  # lost workers that make a dead letter: nothing loops for ever
 
 
-class Run(NamedTuple):
+class Facts(NamedTuple):
     """What `decide` must know of the job and of the run that ended."""
 
     attempt: int
@@ -122,7 +122,7 @@ def timed_out(seconds: float, policy: Retry) -> Failure:
     )
 
 
-def decide(run: Run, end: End, policy: Retry) -> Outcome:  # noqa: PLR0911 - one return per way to end
+def decide(run: Facts, end: End, policy: Retry) -> Outcome:  # noqa: PLR0911 - one return per way to end
     """What becomes of the job."""
     match end:
         case Returned(result, dropped):
@@ -141,7 +141,7 @@ def decide(run: Run, end: End, policy: Retry) -> Outcome:  # noqa: PLR0911 - one
             return _after_failure(run, end, policy)
 
 
-def _after_failure(run: Run, failure: Failure, policy: Retry) -> Outcome:
+def _after_failure(run: Facts, failure: Failure, policy: Retry) -> Outcome:
     error = error_record(failure, run.attempt, run.ran_for, run.worker)
     if not failure.retry:
         return Failed(_permanent(failure), error)
@@ -159,7 +159,7 @@ def _permanent(failure: Failure) -> str:
     }.get(failure.failure_class, "unrecoverable")
 
 
-def _after_crash(run: Run, how: str) -> Outcome:
+def _after_crash(run: Facts, how: str) -> Outcome:
     failure = Failure("WorkerCrashed", how, failure_class=FailureClass.SYSTEM_FAILURE)
     error = error_record(failure, run.attempt, run.ran_for, run.worker)
     if run.crashes + 1 >= CRASH_LIMIT:

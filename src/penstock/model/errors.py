@@ -18,6 +18,7 @@ PenstockError
 │   ├── MissingExtra            names the package to install
 │   └── WorkerExpired           this worker was given up; it must stop and begin under a new id
 ├── JobNotFound
+├── ActionRefused               what was asked does not apply to the job as it is; says what does
 ├── ResultUnavailable           the job ended, or is still running, without a result to give
 │   ├── JobFailed
 │   ├── JobCancelled
@@ -120,6 +121,10 @@ class WorkerExpired(EngineError):
 
 class JobNotFound(PenstockError, LookupError):
     """There is no record of this job: it never was, or it has been pruned."""
+
+
+class ActionRefused(PenstockError):
+    """What was asked does not apply to the job in the state it is in."""
 
 
 class ResultUnavailable(PenstockError):

@@ -50,7 +50,7 @@ class Retry:
 
     @classmethod
     def exponential(cls, attempts: int = 3, delay: float = 5.0, **more: Any) -> Retry:
-        """Wait `delay × factor^n`, up to 10 % longer, never longer than `cap`."""
+        """Wait `delay * factor**n`, up to 10 % longer, never longer than `cap`."""
         return cls(attempts, delay, Strategy.EXPONENTIAL, **more)
 
     @classmethod
@@ -93,33 +93,12 @@ class Retry:
         return HANDLING[failure_class].retry
 
     def wait(self, retries: int, chance: float) -> float:
-        """Seconds before the next attempt, after `retries` earlier ones; `chance` in [0, 1) gives the jitter."""
+        """Seconds before the next attempt, after `retries` earlier ones; `chance` in [0, 1) is the jitter."""
         if self.strategy in (Strategy.IMMEDIATE, Strategy.NONE):
             return 0.0
         grown = self.factor ** min(retries, 64) if self.strategy is Strategy.EXPONENTIAL else 1.0
         seconds = min(self.delay * grown, MAX_DELAY) * (1 + self.jitter * chance)
         return min(seconds, self.cap if self.cap is not None else MAX_DELAY)
-
-
-POLICIES: dict[str, Retry] = {
-    "external_api": Retry.exponential(
-        5,
-        1.0,
-        cap=60.0,
-        retry_on=("ECONNRESET", "ETIMEDOUT", "RATE_LIMITED"),
-        no_retry_on=("INVALID_TOKEN", "NOT_FOUND"),
-    ),
-    "database": Retry.fixed(
-        3, 5.0, retry_on=("LOCK_TIMEOUT", "DEADLOCK"), no_retry_on=("CONSTRAINT_VIOLATION",)
-    ),
-    "webhook": Retry.exponential(5, 30.0, cap=3_600.0),
-    "gamification": Retry.exponential(3, 2.0),
-    "critical": Retry.none(),
-    "exponential": Retry.exponential(),
-    "fixed": Retry.fixed(),
-    "immediate": Retry.immediate(),
-    "none": Retry.none(),
-}
 
 
 def _matches(error: BaseException, wanted: tuple[type[BaseException] | str, ...]) -> bool:
@@ -143,3 +122,24 @@ def _named(items: Any) -> tuple[type[BaseException] | str, ...]:
         if not isinstance(item, str) and not (isinstance(item, type) and issubclass(item, BaseException)):
             raise InvalidOption(f"retry_on and no_retry_on take exception types and codes, not {item!r}")
     return tuple(items)
+
+
+POLICIES: dict[str, Retry] = {
+    "external_api": Retry.exponential(
+        5,
+        1.0,
+        cap=60.0,
+        retry_on=("ECONNRESET", "ETIMEDOUT", "RATE_LIMITED"),
+        no_retry_on=("INVALID_TOKEN", "NOT_FOUND"),
+    ),
+    "database": Retry.fixed(
+        3, 5.0, retry_on=("LOCK_TIMEOUT", "DEADLOCK"), no_retry_on=("CONSTRAINT_VIOLATION",)
+    ),
+    "webhook": Retry.exponential(5, 30.0, cap=3_600.0),
+    "gamification": Retry.exponential(3, 2.0),
+    "critical": Retry.none(),
+    "exponential": Retry.exponential(),
+    "fixed": Retry.fixed(),
+    "immediate": Retry.immediate(),
+    "none": Retry.none(),
+}

@@ -35,7 +35,7 @@ UNFINISHED = frozenset(State) - FINISHED
 # (state before, verb) -> states it may lead to. None is "no such job yet".
 TRANSITIONS: dict[tuple[State | None, str], frozenset[State]] = {
     (None, "enqueue"): frozenset({State.WAITING, State.DELAYED}),
-    (None, "recover"): frozenset({State.WAITING}),
+    (None, "recover"): frozenset({State.WAITING, State.DELAYED}),
     (State.DELAYED, "stage"): frozenset({State.WAITING}),
     (State.DELAYED, "promote"): frozenset({State.WAITING}),
     (State.WAITING, "claim"): frozenset({State.ACTIVE}),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn, TypeAlias
+from math import isfinite
+from types import NoneType
+from typing import Any, NoReturn
 
 from penstock.model.errors import InvalidValue, ValueTooLarge
-
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
 
 MAX_DEPTH = 64
 MAX_DIGITS = 1_000
@@ -45,26 +45,30 @@ def loads(text: str) -> Any:
 
 def _check(value: Any, where: str, depth: int) -> None:
     kind = type(value)
-    if kind is str or value is None or kind is bool:
+    if kind in (str, bool, NoneType):
         return
-    if kind is int:
-        if not -_INT_BOUND < value < _INT_BOUND:
-            raise ValueTooLarge(f"{where} is an integer of more than {MAX_DIGITS} digits")
-    elif kind is float:
-        if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - NaN is the value that differs from itself
-            raise InvalidValue(f"{where} is {value!r}, which JSON cannot hold")
+    if kind in (int, float):
+        _check_number(value, where)
+    elif kind not in (dict, list):
+        raise InvalidValue(f"{where} is a {kind.__name__}, which is not JSON")
     elif depth >= MAX_DEPTH:
         raise ValueTooLarge(f"{where} is nested deeper than {MAX_DEPTH} levels")
     elif kind is dict:
         for key, item in value.items():
             if type(key) is not str:
                 raise InvalidValue(f"{where} has a key of type {type(key).__name__}; JSON keys are strings")
-            _check(item, f"{where}.{key}" if depth < 3 else where, depth + 1)
-    elif kind is list:
-        for item in value:
             _check(item, where, depth + 1)
     else:
-        raise InvalidValue(f"{where} is a {kind.__name__}, which is not JSON")
+        for item in value:
+            _check(item, where, depth + 1)
+
+
+def _check_number(value: float, where: str) -> None:
+    if type(value) is int:
+        if not -_INT_BOUND < value < _INT_BOUND:
+            raise ValueTooLarge(f"{where} holds an integer of more than {MAX_DIGITS} digits")
+    elif not isfinite(value):
+        raise InvalidValue(f"{where} holds {value!r}, which is not JSON")
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -1,0 +1,71 @@
+# Everything a contributor runs. Each target installs what it needs, into .venv.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+export UV_PYTHON_DOWNLOADS := never
+export UV_COMPILE_BYTECODE := 1
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+
+.PHONY: help demo test check format coverage bench bench-scale chaos zombies lock clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(VENV)/.uv:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet uv
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.uv requirements/run.txt pyproject.toml
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/run.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.uv requirements/dev.txt pyproject.toml
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e .
+	@touch $@ $(VENV)/.run
+
+demo: $(VENV)/.run ## Watch a few hundred jobs run, retry, fail and recover on SQLite
+	@$(BIN)/penstock demo
+
+test: $(VENV)/.dev ## Run the whole test suite (starts its own servers)
+	$(BIN)/python -m pytest -q
+
+check: $(VENV)/.dev ## Format, lint, types, import contracts, generated docs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m docs.generate --check
+
+format: $(VENV)/.dev ## Format the code and write the generated docs
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/python -m docs.generate
+
+coverage: $(VENV)/.dev ## Run the tests with coverage; fail below 95 % in model, engines and runtime
+	COVERAGE_PROCESS_START=pyproject.toml $(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --fail-under=95 --include='src/penstock/model/*,src/penstock/engines/*,src/penstock/runtime/*'
+
+bench: $(VENV)/.dev ## Measure enqueue, drain, latency and idle cost beside the raw limit
+	$(BIN)/python -m bench
+
+bench-scale: $(VENV)/.dev ## Measure the claim with 1 M waiting and 5 M finished jobs
+	$(BIN)/python -m bench.scale
+
+chaos: $(VENV)/.dev ## Kill workers at random under load, on each engine; check every job's history
+	$(BIN)/python -m tests.chaos.kills
+
+zombies: $(VENV)/.dev ## Stop workers for twice their lease; every late settlement must be refused
+	$(BIN)/python -m tests.chaos.zombies
+
+lock: $(VENV)/.uv ## Write the hashed requirements anew
+	for name in run dev; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
+	  --python-version 3.11 requirements/$$name.in -o requirements/$$name.txt; done
+
+clean: ## Remove what was built
+	rm -rf $(VENV) dist .coverage* .pytest_cache .mypy_cache .ruff_cache .hypothesis

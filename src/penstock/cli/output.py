@@ -1,0 +1,126 @@
+"""Tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from penstock.model.job import DeadLetter, Job
+from penstock.model.states import State
+
+console = Console()
+errors = Console(stderr=True)
+
+STYLE: dict[State, str] = {
+    State.WAITING: "bright_black",
+    State.DELAYED: "magenta",
+    State.BLOCKED: "yellow",
+    State.ACTIVE: "blue",
+    State.COMPLETED: "green",
+    State.FAILED: "red",
+    State.CANCELLED: "bright_black",
+}
+GLYPH: dict[State, str] = {
+    State.WAITING: "◦",
+    State.DELAYED: "◷",
+    State.BLOCKED: "⛓",
+    State.ACTIVE: "▶",
+    State.COMPLETED: "✓",
+    State.FAILED: "✕",
+    State.CANCELLED: "⊘",
+}
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, default=_plain))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]], empty: str) -> None:
+    """A table, or a sentence where there is nothing to show."""
+    if not rows:
+        console.print(empty, style="bright_black")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        # Text, not markup: what users store must not be read as formatting.
+        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+    console.print(table)
+
+
+def state_text(state: State) -> Text:
+    return Text(f"{GLYPH[state]} {state}", style=STYLE[state])
+
+
+def ago(when: datetime | None) -> str:
+    """How long ago, or how long until, in two or three characters."""
+    if when is None:
+        return "–"
+    seconds = (datetime.now(UTC) - when).total_seconds()
+    ahead, seconds = seconds < 0, abs(seconds)
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "m")):
+        if seconds >= size:
+            text = f"{seconds / size:.0f}{unit}"
+            break
+    else:
+        text = f"{seconds:.0f}s"
+    return f"in {text}" if ahead else f"{text} ago"
+
+
+def job_json(job: Job) -> dict[str, Any]:
+    """A job as programs read it."""
+    record = dataclasses.asdict(job)
+    record["args"] = job.args
+    record["result"] = job.result
+    record["status"] = job.status
+    for name in ("args_json", "result_json", "options_json"):
+        del record[name]
+    return record
+
+
+def dead_json(letter: DeadLetter) -> dict[str, Any]:
+    """A dead letter as programs read it: the original job, the failure, the metadata."""
+    return {
+        "job": {
+            "id": letter.job_id,
+            "task": letter.task,
+            "queue": letter.queue,
+            "args": letter.args,
+            "key": letter.key,
+            "owner": letter.owner,
+            "priority": letter.priority,
+            "max_attempts": letter.max_attempts,
+            "options": json.loads(letter.options_json or "{}"),
+        },
+        "failure": {
+            "reason": letter.reason,
+            "error": letter.error,
+            "attempts": letter.attempts,
+            "failed_at": letter.failed_at,
+        },
+        "metadata": {
+            "first_started_at": letter.first_started_at,
+            "ran_for": letter.ran_for,
+            "recovered_at": letter.recovered_at,
+            "recovered_as": letter.recovered_as,
+        },
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value)

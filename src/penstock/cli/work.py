@@ -1,0 +1,93 @@
+"""Working: `worker` under a supervisor, `dev` in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from penstock.app import open_engine
+from penstock.cli.common import AppOption, load
+from penstock.cli.output import console, errors
+from penstock.runtime.reload import Reloader
+from penstock.runtime.supervisor import Supervisor, SupervisorOptions
+from penstock.tasks.loading import find_ref
+
+QueuesOption = Annotated[
+    list[str] | None, typer.Option("--queue", "-q", help="Only these queues; give it again for more")
+]
+SlotsOption = Annotated[
+    int | None, typer.Option("--concurrency", "-c", min=1, max=1024, help="Jobs at once per process")
+]
+LevelOption = Annotated[str, typer.Option("--log-level", help="debug, info, warning or error")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(worker)
+    app.command()(dev)
+
+
+def worker(
+    app: AppOption = None,
+    queue: QueuesOption = None,
+    concurrency: SlotsOption = None,
+    processes: Annotated[int, typer.Option("--processes", "-p", min=1, max=256, help="Worker processes")] = 1,
+    lease: Annotated[
+        float | None, typer.Option(min=1, help="Seconds without heartbeat until a worker is given up")
+    ] = None,
+    grace: Annotated[
+        float | None, typer.Option(min=0, help="Seconds running jobs get to finish at shutdown")
+    ] = None,
+    reload: Annotated[bool, typer.Option("--reload", help="Restart workers when the code changes")] = False,
+    log_level: LevelOption = "info",
+) -> None:
+    """Run jobs: a supervisor and its worker processes.
+
+    Ctrl-C or SIGTERM drains; a second one hands running jobs back at once.
+    """
+    _configure_logs(log_level)
+    wishes = {"queues": queue, "slots": concurrency, "lease": lease, "grace": grace}
+    options = SupervisorOptions(
+        app_ref=find_ref(app),
+        processes=processes,
+        wishes={name: wish for name, wish in wishes.items() if wish is not None},
+        log_level=log_level.upper(),
+    )
+    sys.exit(asyncio.run(_supervise(options, reload=reload)))
+
+
+async def _supervise(options: SupervisorOptions, *, reload: bool) -> int:
+    supervisor = Supervisor(options, open_engine)
+    watching = asyncio.create_task(Reloader(supervisor.restart).run()) if reload else None
+    try:
+        code = await supervisor.run()
+    finally:
+        if watching is not None:
+            watching.cancel()
+    if supervisor.problem:
+        errors.print("[red]error[/red] the worker could not start: ", end="")
+        errors.print(supervisor.problem, markup=False, highlight=False)
+    return code
+
+
+def dev(
+    target: Annotated[str | None, typer.Argument(help="module:app or file.py:app")] = None,
+    app: AppOption = None,
+    concurrency: SlotsOption = None,
+    log_level: LevelOption = "info",
+) -> None:
+    """Develop: one worker over every queue, restarted when the code changes."""
+    ref = find_ref(target or app)
+    penstock = load(ref)
+    console.print(f"Penstock on {penstock.safe_url}; {len(penstock.tasks)} tasks. Reloads on change.")
+    worker(app=ref, concurrency=concurrency, processes=1, grace=5.0, reload=True, log_level=log_level)
+
+
+def _configure_logs(level: str) -> None:
+    known: dict[str, Any] = logging.getLevelNamesMapping()
+    if level.upper() not in known:
+        raise typer.BadParameter("use debug, info, warning or error", param_hint="--log-level")
+    logging.basicConfig(level=level.upper(), format="%(asctime)s %(process)d %(message)s")

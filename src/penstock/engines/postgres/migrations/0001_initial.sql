@@ -1,0 +1,183 @@
+-- Unfinished jobs: the hot table, kept narrow. What ends is moved to `finished`.
+-- `args`, `options` and `result` are JSON text exactly as given; a `key` that is null is the id itself.
+create table {schema}.jobs (
+    id uuid primary key,
+    queue text not null,
+    task text not null,
+    lane text not null,
+    state text not null,
+    args text not null,
+    key text,
+    is_unique boolean not null default false,
+    priority smallint not null,
+    attempt integer not null default 0,
+    max_attempts integer not null,
+    rank timestamptz not null,
+    created_at timestamptz not null,
+    due_at timestamptz not null,
+    expires_at timestamptz,
+    started_at timestamptz,
+    claimed_at timestamptz,
+    owner text,
+    options text,
+    worker text,
+    request text,
+    token uuid,
+    ended_token uuid,  -- of the latest run that ended and left the job to run again
+    progress json,
+    note text,
+    errors jsonb,
+    ran_for double precision not null default 0,
+    suspect boolean not null default false,
+    crashes integer not null default 0,
+    rescues integer not null default 0,
+    cancel_requested boolean not null default false,
+    recovered_from uuid
+) with (
+    fillfactor = 80,
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_insert_scale_factor = 0.2,
+    autovacuum_analyze_scale_factor = 0.05,
+    autovacuum_vacuum_cost_delay = 0
+);
+create index jobs_claim on {schema}.jobs (lane, rank, id) where state = 'waiting';
+create index jobs_due on {schema}.jobs (due_at) where state = 'delayed';
+create index jobs_held on {schema}.jobs (worker) where state = 'active';
+create index jobs_cancelling on {schema}.jobs (worker) where cancel_requested;
+create index jobs_expiring on {schema}.jobs (expires_at)
+    where expires_at is not null and state in ('waiting', 'delayed');
+create index jobs_owner on {schema}.jobs (owner, id) where owner is not null;
+create index jobs_key on {schema}.jobs (key, id) where key is not null;
+
+create table {schema}.finished (
+    id uuid primary key,
+    queue text not null,
+    task text not null,
+    lane text not null,
+    state text not null,
+    args text not null,
+    key text,
+    is_unique boolean not null,
+    priority smallint not null,
+    attempt integer not null,
+    max_attempts integer not null,
+    created_at timestamptz not null,
+    due_at timestamptz not null,
+    expires_at timestamptz,
+    started_at timestamptz,
+    claimed_at timestamptz,
+    finished_at timestamptz not null,
+    owner text,
+    options text,
+    worker text,
+    token uuid,
+    progress json,
+    result text,
+    note text,
+    errors jsonb,
+    ran_for double precision not null,
+    suspect boolean not null,
+    crashes integer not null,
+    rescues integer not null,
+    cancel_requested boolean not null,
+    recovered_from uuid,
+    recovered_as uuid
+) with (
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_threshold = 5000
+);
+-- Failed and cancelled jobs are kept under one bound, completed ones under another.
+create index finished_age on {schema}.finished (queue, (state = 'completed'), finished_at);
+-- Completed jobs are found by id, newest first; an index for each filter would cost every settle.
+create index finished_troubled on {schema}.finished (queue, task, id) where state <> 'completed';
+create index finished_owner on {schema}.finished (owner, id) where owner is not null;
+create index finished_key on {schema}.finished (key, id) where key is not null;
+
+-- Who holds a given key. Minted keys need no row.
+create table {schema}.keys (
+    queue text not null,
+    task text not null,
+    key text not null,
+    job_id uuid not null,
+    primary key (queue, task, key)
+) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000);
+
+create table {schema}.dead_letters (
+    job_id uuid primary key,
+    queue text not null,
+    task text not null,
+    args text not null,
+    key text,
+    is_unique boolean not null,
+    priority smallint not null,
+    max_attempts integer not null,
+    owner text,
+    options text,
+    reason text not null,
+    error jsonb,
+    attempts integer not null,
+    first_started_at timestamptz,
+    ran_for double precision not null,
+    failed_at timestamptz not null,
+    recovered_at timestamptz,
+    recovered_as uuid
+);
+create index dead_letters_open on {schema}.dead_letters (job_id) where recovered_as is null;
+create index dead_letters_queue on {schema}.dead_letters (queue, task, job_id);
+create index dead_letters_failed on {schema}.dead_letters (failed_at);
+
+create table {schema}.queues (
+    name text primary key,
+    paused boolean not null default false
+);
+
+-- How many jobs are in each state: differences, only ever inserted, folded by `tidy`; the sum is the count.
+-- `lane` is null for the queue's open lane; the state 'dead' counts dead letters not yet recovered.
+create table {schema}.counts (
+    queue text not null,
+    lane text,
+    state text not null,
+    n bigint not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
+
+-- Lanes beside the open ones. A parked lane is open to workers that know its task by another signature.
+create table {schema}.lanes (
+    lane text primary key,
+    queue text not null,
+    task text not null,
+    misfit text,
+    reason text not null
+);
+
+create table {schema}.workers (
+    id text primary key,
+    name text not null,
+    queues text[] not null,
+    slots integer not null,
+    info jsonb not null,
+    started_at timestamptz not null,
+    expires_at timestamptz not null,
+    void_requests text[] not null default '{}'  -- claims given up by their caller, should they still arrive
+) with (fillfactor = 50);
+
+-- The due time less the head start of the priority.
+create function {schema}.rank_of(due timestamptz, priority integer) returns timestamptz
+language sql immutable as $$
+    select due - case priority when 1 then interval '600 s' when 2 then interval '120 s'
+                               when 4 then interval '-300 s' else interval '0 s' end
+$$;
+
+-- A hint for those who wait. NOTIFY serialises commits, so few at a time send it; several may, so that one
+-- long transaction does not keep the others silent.
+create function {schema}.wake(queue text) returns void
+language plpgsql as $$
+begin
+    for slot in 1..4 loop
+        if pg_try_advisory_xact_lock(hashtextextended('{schema}/' || queue, slot)) then
+            perform pg_notify('penstock_{schema}', queue);
+            return;
+        end if;
+    end loop;
+end
+$$;

@@ -1,0 +1,136 @@
+-- A version-7 UUID: 48 bits of time, the rest random.
+create function {schema}.uuid7(at timestamptz) returns uuid
+language sql volatile as $$
+    select encode(
+        set_byte(
+            overlay(uuid_send(gen_random_uuid())
+                    placing substring(int8send((extract(epoch from at) * 1000)::bigint) from 3) from 1 for 6),
+            6, (get_byte(uuid_send(gen_random_uuid()), 0) & 15) | 112),
+        'hex')::uuid
+$$;
+
+-- Put rows in, count them and wake those who wait.
+create function {schema}.insert_jobs(items {schema}.jobs[]) returns void
+language plpgsql as $$
+begin
+    with created as (
+        insert into {schema}.jobs select i.* from unnest(items) i on conflict (id) do nothing
+        returning queue, lane, state
+    )
+    insert into {schema}.counts (queue, lane, state, n)
+    select queue, nullif(lane, queue), state, count(*) from created group by 1, 2, 3;
+    perform {schema}.wake(q.queue)
+    from (select distinct i.queue from unnest(items) i where i.state = 'waiting') q;
+end
+$$;
+
+-- Enqueue from any language, inside the caller's own transaction:
+--
+--     select * from {schema}.enqueue('[{"queue": "email", "task": "send_receipt", "args": {"order_id": 7}}]');
+--
+-- `jobs` is an array of objects; only `task` must be given:
+--     task          text      name of the registered task
+--     queue         text      "default"
+--     args          object    {}; or a string that holds the JSON text
+--     key           text      idempotency key; one job per (queue, task, key) while its record lives
+--     unique        boolean   false: the key is not enforced
+--     priority      integer   1 critical, 2 high, 3 medium (default), 4 low
+--     delay         number    seconds until due, 0
+--     max_attempts  integer   3
+--     owner         text
+--     expire_after  number    seconds after the due time; then it is cancelled if it has not started
+--     options       object    or a string that holds the JSON text
+--     id            uuid      version 7; made here where not given
+--     lane          text      the queue's open lane
+-- Answers one row per job, in order: its id and state; `duplicate` where the key was taken, then id and
+-- state are those of the job that holds it. `again`: an earlier call with these ids may have succeeded.
+create function {schema}.enqueue(jobs json, again boolean default false, at timestamptz default null)
+returns table (id text, state text, duplicate boolean)
+language plpgsql set lock_timeout = '2s' as $$
+#variable_conflict use_column
+declare
+    moment constant timestamptz := coalesce(at, clock_timestamp());
+    items {schema}.jobs[];
+    keyed boolean;
+    ids uuid[];
+    states text[];
+    stale uuid[];
+begin
+    select array_agg(item order by n), bool_or((item).is_unique) into items, keyed
+    from (
+        select n, row(
+            j.id, j.queue, j.task, coalesce(j.lane, j.queue),
+            case when j.due > moment then 'delayed' else 'waiting' end,
+            j.args, nullif(j.key, j.id::text), j.is_unique, j.priority, 0, j.max_attempts,
+            {schema}.rank_of(j.due, j.priority), moment, j.due, j.due + j.expire_after * interval '1 s',
+            null, null, j.owner, j.options, null, null, null, null, null, null, null,
+            0, false, 0, 0, false, null
+        )::{schema}.jobs as item
+        from (
+            select n, coalesce(g.id, {schema}.uuid7(moment)) as id, coalesce(g.queue, 'default') as queue,
+                g.task, coalesce(g.args, '{}') as args, nullif(g.key, '') as key, g.lane, g.owner, g.options,
+                coalesce(g."unique", true) and coalesce(g.key, '') <> '' as is_unique,
+                coalesce(g.priority, 3) as priority, coalesce(g.max_attempts, 3) as max_attempts,
+                moment + coalesce(g.delay, 0) * interval '1 s' as due, g.expire_after
+            from rows from (json_to_recordset(jobs) as (
+                id uuid, queue text, task text, args text, key text, "unique" boolean, priority integer,
+                delay double precision, max_attempts integer, owner text, expire_after double precision,
+                options text, lane text
+            )) with ordinality as g(id, queue, task, args, key, "unique", priority, delay, max_attempts, owner,
+                                    expire_after, options, lane, n)
+        ) j
+    ) given;
+
+    if not keyed and not again then
+        perform {schema}.insert_jobs(items);
+        return query select i.id::text, i.state, false from unnest(items) i;
+        return;
+    end if;
+
+    for round in 1..10 loop
+        -- Sorted, so that two batches with the same keys wait for each other and never in a circle.
+        insert into {schema}.keys (queue, task, key, job_id)
+        select distinct on (i.queue, i.task, i.key) i.queue, i.task, i.key, i.id
+        from unnest(items) with ordinality i
+        where i.is_unique
+        order by i.queue, i.task, i.key, i.ordinality
+        on conflict do nothing;
+
+        perform {schema}.insert_jobs(array(
+            select i::{schema}.jobs from unnest(items) i
+            where (not i.is_unique or exists (
+                    select from {schema}.keys k
+                    where (k.queue, k.task, k.key, k.job_id) = (i.queue, i.task, i.key, i.id)))
+                and not exists (select from {schema}.jobs o where o.id = i.id)
+                and not exists (select from {schema}.finished o where o.id = i.id)
+        ));
+
+        -- One snapshot for both tables: a job on its way from one to the other is in exactly one of them.
+        select array_agg(r.id order by i.ordinality), array_agg(r.state order by i.ordinality),
+            array_agg(k.job_id) filter (where r.id is null)
+        into ids, states, stale
+        from unnest(items) with ordinality i
+        left join {schema}.keys k on i.is_unique and k.queue = i.queue and k.task = i.task and k.key = i.key
+        left join lateral (
+            select f.id, f.state
+            from (
+                select o.id, o.state from {schema}.jobs o where o.id in (i.id, k.job_id)
+                union all
+                select o.id, o.state from {schema}.finished o where o.id in (i.id, k.job_id)
+            ) f
+            order by f.id <> i.id limit 1
+        ) r on true;
+        if array_position(ids, null) is null then
+            return query select a.id::text, a.state, a.id <> a.given
+            from unnest(ids, states, array(select i.id from unnest(items) i)) as a(id, state, given);
+            return;
+        end if;
+
+        -- The keys of jobs that are gone without a trace are free; those re-pointed meanwhile are not.
+        delete from {schema}.keys k using unnest(items) i
+        where i.is_unique and k.queue = i.queue and k.task = i.task and k.key = i.key
+            and k.job_id = any(stale);
+    end loop;
+    raise serialization_failure using message = 'keys changed hands too often while enqueueing';
+end
+$$;

@@ -1,0 +1,1 @@
+select coalesce(sum(n), 0)::bigint from {schema}.counts where state = 'dead'

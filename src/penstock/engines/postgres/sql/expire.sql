@@ -1,0 +1,23 @@
+with moment as (select coalesce(%(now)s::timestamptz, now()) as now),
+past as (
+    select j.ctid as place from {schema}.jobs j, moment
+    where j.expires_at is not null and j.state in ('waiting', 'delayed') and j.expires_at <= moment.now
+    order by j.expires_at limit %(limit)s for update of j skip locked
+),
+gone as (
+    delete from {schema}.jobs j using moment where j.ctid = any(array(select place from past))
+    returning j.*, j.state as was, moment.now as finished_at
+),
+kept as (
+    insert into {schema}.finished ({_finished_columns})
+    select id, queue, task, lane, 'cancelled', args, key, is_unique, priority, attempt, max_attempts, created_at,
+        due_at, expires_at, started_at, claimed_at, finished_at, owner, options, worker, token, progress, null,
+        'expired before it could start', errors, ran_for, suspect, crashes, rescues, cancel_requested,
+        recovered_from
+    from gone
+    on conflict (id) do nothing
+),
+counted as (
+    {_counting_gone}
+)
+select count(*) from gone

@@ -1,0 +1,26 @@
+-- Beyond the bound or past the age; a bound that is null keeps all.
+with moment as (select coalesce(%(now)s::timestamptz, now()) as now),
+beyond as (
+    (select id from {schema}.finished
+     where queue = %(queue)s and (state = 'completed') and %(keep_completed)s::bigint is not null
+     order by finished_at desc, id desc offset coalesce(%(keep_completed)s::bigint, 0) limit %(limit)s)
+    union
+    (select id from {schema}.finished
+     where queue = %(queue)s and not (state = 'completed') and %(keep_failed)s::bigint is not null
+     order by finished_at desc, id desc offset coalesce(%(keep_failed)s::bigint, 0) limit %(limit)s)
+    union
+    (select f.id from {schema}.finished f, moment
+     where f.queue = %(queue)s and (f.state = 'completed')
+        and f.finished_at < moment.now - %(max_age)s::double precision * interval '1 s'
+     order by f.finished_at limit %(limit)s)
+    union
+    (select f.id from {schema}.finished f, moment
+     where f.queue = %(queue)s and not (f.state = 'completed')
+        and f.finished_at < moment.now - %(max_age)s::double precision * interval '1 s'
+     order by f.finished_at limit %(limit)s)
+),
+doomed as (
+    select f.ctid as place from {schema}.finished f where f.id = any(array(select id from beyond))
+    order by f.id limit %(limit)s for update skip locked
+),
+{_removing}

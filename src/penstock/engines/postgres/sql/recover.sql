@@ -1,0 +1,48 @@
+-- A new job of each dead letter that has none yet; the key row is re-pointed, unless another job holds it.
+with moment as (select coalesce(%(now)s::timestamptz, now()) as now),
+wanted as (
+    select distinct on (dead_id) * from unnest(
+        %(dead_ids)b::text[]::uuid[], %(new_ids)b::text[]::uuid[], %(args)b::text[],
+        %(delays)b::double precision[]) as r(dead_id, new_id, args, delay)
+    order by dead_id
+),
+found as materialized (
+    select d.job_id, w.new_id, d.queue, d.task, coalesce(w.args, d.args) as args, d.key, d.is_unique, d.priority,
+        d.max_attempts, d.owner, d.options, moment.now + w.delay * interval '1 s' as due_at, moment.now,
+        case when w.delay > 0 then 'delayed' else 'waiting' end as state
+    from {schema}.dead_letters d join wanted w on w.dead_id = d.job_id cross join moment
+    where d.recovered_as is null
+    order by d.job_id for update of d
+),
+created as (
+    insert into {schema}.jobs (id, queue, task, lane, state, args, key, is_unique, priority, max_attempts, rank,
+        created_at, due_at, owner, options, recovered_from)
+    select new_id, queue, task, queue, state, args, coalesce(key, job_id::text), is_unique, priority,
+        max_attempts, {schema}.rank_of(due_at, priority), now, due_at, owner, options, job_id
+    from found
+),
+marked as (
+    update {schema}.dead_letters d set recovered_as = f.new_id, recovered_at = f.now
+    from found f where d.job_id = f.job_id
+),
+linked as (
+    update {schema}.finished o set recovered_as = f.new_id from found f where o.id = f.job_id
+),
+taken as (
+    insert into {schema}.keys as k (queue, task, key, job_id)
+    select queue, task, key, new_id from found where is_unique order by queue, task, key
+    on conflict (queue, task, key) do update set job_id = excluded.job_id
+    where not exists (select from {schema}.jobs j where j.id = k.job_id)
+        and not exists (select from {schema}.finished o where o.id = k.job_id
+                        and o.id not in (select job_id from found))
+),
+counted as (
+    insert into {schema}.counts (queue, lane, state, n)
+    select queue, null, state, count(*) from found group by 1, 3
+    union all
+    select queue, null, 'dead', -count(*) from found group by 1
+),
+woken as (
+    select count({schema}.wake(queue)) as n from (select distinct queue from found where state = 'waiting') q
+)
+select n from woken

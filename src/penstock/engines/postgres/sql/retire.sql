@@ -1,0 +1,1 @@
+delete from {schema}.workers where id = %(worker)s

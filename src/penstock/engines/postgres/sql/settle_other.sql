@@ -1,0 +1,95 @@
+-- Every way a run can end, other than the fast one: completed, failed, cancelled, or to run again.
+-- A job whose cancel was asked for does not run again. Answers the accepted: id, queue, task and state.
+with moment as (select coalesce(%(now)s::timestamptz, now()) as now),
+ends as (
+    select * from unnest(
+        %(ids)b::text[]::uuid[], %(tokens)b::text[]::uuid[], %(states)b::text[], %(delays)b::double precision[],
+        %(refunds)b::boolean[], %(keep_places)b::boolean[], %(results)b::text[], %(notes)b::text[],
+        %(errors)b::text[], %(suspects)b::boolean[], %(crashes)b::boolean[], %(rescues)b::boolean[],
+        %(lanes)b::text[], %(reasons)b::text[], %(ran_for)b::double precision[], %(keep)b::boolean[]
+    ) as e(id, token, state, delay, refund, keep_place, result, note, error, suspect, crashed, rescued,
+           lane, reason, ran_for, keep)
+),
+held as materialized (
+    select j.id, e.token, e.delay, e.keep_place, e.result, e.reason, e.lane as park, e.keep,
+        case when stop.cancel then 'cancelled' else e.state end as state,
+        case when stop.cancel then 'cancelled' else e.note end as note,
+        greatest(j.attempt - e.refund::integer, 0) as attempt,
+        case when e.error is null then j.errors else
+            case when jsonb_array_length(j.errors) >= 20 then j.errors - 0 else coalesce(j.errors, '[]') end
+            || (e.error::jsonb || jsonb_build_object(
+                'at', to_char(moment.now at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.US"+00:00"')))
+        end as errors,
+        j.ran_for + e.ran_for as ran_for, j.suspect or e.suspect as suspect,
+        j.crashes + e.crashed::integer as crashes, j.rescues + e.rescued::integer as rescues
+    from ends e
+    join {schema}.jobs j on j.id = e.id and j.token = e.token and j.state = 'active'
+    cross join moment
+    cross join lateral (select j.cancel_requested and e.state in ('waiting', 'delayed') as cancel) stop
+    order by j.id
+    for update of j
+),
+again as (
+    update {schema}.jobs j
+    set state = h.state, attempt = h.attempt, note = h.note, errors = h.errors, ran_for = h.ran_for,
+        suspect = h.suspect, crashes = h.crashes, rescues = h.rescues,
+        due_at = case when h.keep_place then j.due_at else moment.now + h.delay * interval '1 s' end,
+        rank = case when h.keep_place then j.rank
+                    else {schema}.rank_of(moment.now + h.delay * interval '1 s', j.priority) end,
+        lane = case when h.park is not null then h.park
+                    when not h.keep_place and strpos(j.lane, '?') > 0 then j.queue else j.lane end,
+        started_at = case when h.attempt > 0 or h.errors is not null then j.started_at end,
+        worker = null, request = null, ended_token = j.token
+    from held h, moment
+    where j.id = h.id and h.state in ('waiting', 'delayed')
+    returning j.id, j.queue, j.task, j.lane, j.state
+),
+gone as (
+    delete from {schema}.jobs j using held h
+    where j.id = h.id and h.state not in ('waiting', 'delayed')
+    returning j.id, j.queue, j.task, j.lane, h.state, j.args, j.key, j.is_unique, j.priority, h.attempt,
+        j.max_attempts, j.created_at, j.due_at, j.expires_at, j.started_at, j.claimed_at, j.owner, j.options,
+        j.worker, j.token, j.progress, h.result, h.note, h.errors, h.ran_for, h.suspect, h.crashes, h.rescues,
+        j.cancel_requested, j.recovered_from, h.reason, h.keep or h.state <> 'completed' as keep
+),
+kept as (
+    insert into {schema}.finished (
+        {_finished_columns})
+    select
+        id, queue, task, lane, state, args, key, is_unique, priority, attempt, max_attempts, created_at, due_at,
+        expires_at, started_at, claimed_at, moment.now, owner, options, worker, token, progress, result, note,
+        errors, ran_for, suspect, crashes, rescues, cancel_requested, recovered_from
+    from gone, moment where keep
+    on conflict (id) do nothing
+),
+buried as (
+    insert into {schema}.dead_letters (
+        job_id, queue, task, args, key, is_unique, priority, max_attempts, owner, options, reason, error,
+        attempts, first_started_at, ran_for, failed_at)
+    select id, queue, task, args, key, is_unique, priority, max_attempts, owner, options,
+        coalesce(reason, 'failed'), errors -> -1, attempt, started_at, ran_for, moment.now
+    from gone, moment where state = 'failed'
+    on conflict (job_id) do nothing
+),
+freed as (
+    delete from {schema}.keys k using gone g
+    where not g.keep and g.is_unique
+        and k.queue = g.queue and k.task = g.task and k.key = g.key and k.job_id = g.id
+),
+counted as (
+    insert into {schema}.counts (queue, lane, state, n)
+    select queue, lane, state, sum(n) from (
+        select queue, null as lane, 'active' as state, -count(*) as n from again group by 1
+        union all select queue, case state when 'waiting' then nullif(lane, queue) end, state, count(*)
+                  from again group by 1, 2, 3
+        union all select queue, null, 'active', -count(*) from gone group by 1
+        union all select queue, null, state, count(*) from gone where keep group by 1, 3
+        union all select queue, null, 'dead', count(*) from gone where state = 'failed' group by 1
+    ) changes
+    group by 1, 2, 3
+),
+woken as (
+    select count({schema}.wake(queue)) as n from (select distinct queue from again where state = 'waiting') q
+)
+select a.id::text, a.queue, a.task, a.state, woken.n
+from (select id, queue, task, state from again union all select id, queue, task, state from gone) a, woken

@@ -1,0 +1,98 @@
+"""What the end of a run makes of a job: one door out of `active`, whoever opens it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from typing import Any, TypeAlias
+
+from penstock.engines.sqlite.instants import HEAD_START_US, instant, micro
+from penstock.engines.sqlite.session import Tx
+from penstock.model.lanes import is_parked, parked_lane
+from penstock.model.outcome import Cancelled, Outcome
+from penstock.model.states import State
+
+Values: TypeAlias = dict[str, Any]
+
+ERRORS_KEPT = 20
+
+
+def end_run(tx: Tx, row: sqlite3.Row, outcome: Outcome, ran_for: float = 0.0, *, keep: bool = True) -> State:
+    """Write an outcome to an active job; the state it is in afterwards."""
+    job: Values = dict(row)
+    error = _stamped(outcome.error, tx.now)
+    job["errors"] = _appended(job["errors"], error)
+    job["attempt"] -= int(outcome.refund)
+    job["ran_for"] += ran_for
+    job["suspect"] = int(job["suspect"] or outcome.suspect)
+    job["crashes"] += int(outcome.crashed)
+    job["rescues"] += int(outcome.rescued)
+    if job["cancel_requested"] and not outcome.state.finished:
+        outcome = Cancelled("cancelled")
+    job["note"] = outcome.note
+    if not outcome.state.finished:
+        _run_again(tx, job, outcome)
+    else:
+        job["result"] = outcome.result
+        finish(tx, job, outcome.state, keep=keep or outcome.state is not State.COMPLETED)
+        if outcome.state is State.FAILED:
+            _bury(tx, job, outcome, error)
+    return outcome.state
+
+
+def finish(tx: Tx, job: Values, state: State, *, keep: bool = True) -> None:
+    """Move an unfinished job to the finished ones; without a record, its key is free again."""
+    tx.count(job["queue"], job["state"], job["lane"], -1)
+    tx.change("jobs_delete", (job["id"],))
+    if not keep:
+        tx.change("keys_free", job)
+        return
+    tx.change("finish", job | {"state": state.value, "finished_at": tx.now})
+    tx.count(job["queue"], state.value, job["lane"], 1)
+
+
+def _run_again(tx: Tx, job: Values, outcome: Outcome) -> None:
+    tx.count(job["queue"], job["state"], job["lane"], -1)
+    if not outcome.keep_place:
+        job["due_at"] = tx.now + micro(outcome.delay)
+        job["rank"] = job["due_at"] - HEAD_START_US[job["priority"]]
+    if job["attempt"] == 0 and not job["errors"]:
+        job["started_at"] = None
+    job["lane"] = _lane_after(tx, job, outcome)
+    job["state"] = outcome.state.value
+    tx.change("run_again", job)
+    tx.count(job["queue"], job["state"], job["lane"], 1)
+
+
+def _lane_after(tx: Tx, job: Values, outcome: Outcome) -> str:
+    """A parked job that ran goes back to the open lane, unless it is parked anew."""
+    lane: str = job["lane"]
+    if outcome.park is None:
+        return job["queue"] if is_parked(lane) else lane
+    park = outcome.park
+    lane = parked_lane(job["queue"], park)
+    tx.change("lanes_open", (lane, job["queue"], park.task, park.misfit, park.reason))
+    return lane
+
+
+def _bury(tx: Tx, job: Values, outcome: Outcome, error: Values | None) -> None:
+    tx.change(
+        "bury",
+        job | {"reason": outcome.reason, "error": None if error is None else _dump(error), "now": tx.now},
+    )
+    tx.count_dead(job["queue"], 1)
+
+
+def _stamped(error: str | None, now: int) -> Values | None:
+    return None if error is None else json.loads(error) | {"at": instant(now).isoformat()}
+
+
+def _appended(history: str | None, error: Values | None) -> str | None:
+    if error is None:
+        return history
+    errors = json.loads(history) if history else []
+    return _dump([*errors, error][-ERRORS_KEPT:])
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,77 @@
+"""Where an engine keeps its files, and whether they lie on a disk that SQLite can trust."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.model.errors import EngineError
+
+MEMORY = ":memory:"
+MOUNTS = Path("/proc/mounts")
+_REMOTE = ("nfs", "cifs", "smb", "9p", "fuse", "afs", "ceph", "glusterfs", "lustre")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """The database and its companions; none of them for a database in memory."""
+
+    database: str
+
+    @classmethod
+    def at(cls, path: str) -> Files:
+        return cls(path if path == MEMORY else os.path.realpath(path))
+
+    @property
+    def in_memory(self) -> bool:
+        return self.database == MEMORY
+
+    @property
+    def lock(self) -> str:
+        return f"{self.database}-lock"
+
+    @property
+    def turn(self) -> str:
+        return f"{self.database}-turn"
+
+    @property
+    def beats(self) -> str:
+        return MEMORY if self.in_memory else f"{self.database}-beats"
+
+    @property
+    def wake(self) -> str:
+        return f"{self.database}-wake"
+
+    @property
+    def wal(self) -> str:
+        return f"{self.database}-wal"
+
+
+def check_place(files: Files, *, allow_network: bool) -> None:
+    """Refuse a folder that does not exist, and file systems whose locks SQLite cannot rely on."""
+    folder = Path(files.database).parent
+    if not folder.is_dir():
+        raise EngineError(
+            f"cannot open {files.database}: the folder {folder} does not exist; create it first"
+        )
+    kind = _file_system(folder)
+    if kind.startswith(_REMOTE) and not allow_network:
+        raise EngineError(
+            f"{files.database} lies on a network file system ({kind}), where file locks are not reliable and "
+            "SQLite databases are known to break; move it to a local disk, use PostgreSQL, "
+            "or pass allow_network=True at your own risk"
+        )
+
+
+def _file_system(folder: Path) -> str:
+    """The kind of the innermost mount that holds `folder`; empty where the system does not say."""
+    if not MOUNTS.exists():
+        return ""
+    best, kind = "", ""
+    for line in MOUNTS.read_text().splitlines():
+        point, found = line.split()[1:3]
+        point = point.replace("\\040", " ")
+        if folder.is_relative_to(point) and len(point) >= len(best):
+            best, kind = point, found
+    return kind

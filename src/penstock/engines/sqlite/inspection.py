@@ -1,0 +1,132 @@
+"""What a person may ask. Every question is answered from an index, newest first."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.engine import DeadFilter, JobFilter, Parked, QueueState
+from penstock.engines.records import dead_letter_from, job_from
+from penstock.engines.sqlite.instants import instant, stored
+from penstock.engines.sqlite.session import DEAD, Session
+from penstock.engines.sqlite.statements import SQL
+from penstock.model.job import DeadLetter, Job
+from penstock.model.states import State
+
+_JOB_CONDITIONS = {
+    "queue": "queue = :queue",
+    "task": "task = :task",
+    "state": "state = :state",
+    "owner": "owner = :owner",
+    "key": "((key = :key and key <> id) or (id = :key and key = id))",
+    "since": "created_at >= :since",
+    "until": "created_at < :until",
+    "after": "id < :after",
+}
+_PARKED = "(state = 'waiting' and instr(lane, '?') > 0)"
+
+_DEAD_CONDITIONS = {
+    "queue": "queue = :queue",
+    "task": "task = :task",
+    "reason": "reason = :reason",
+    "since": "failed_at >= :since",
+    "until": "failed_at < :until",
+    "after": "job_id < :after",
+}
+
+
+def get(session: Session, job_id: str) -> Job | None:
+    """One job, finished or not."""
+    row = session.row("unfinished", (job_id,)) or session.row("finished", (job_id,))
+    return None if row is None else _job(row)
+
+
+def jobs(session: Session, where: JobFilter, limit: int, after: str | None) -> list[Job]:
+    """Jobs that match, from the table that can hold them, or from both."""
+    values: dict[str, Any] = {
+        "queue": where.queue,
+        "task": where.task,
+        "state": where.state and where.state.value,
+        "owner": where.owner,
+        "key": where.key,
+        "since": where.since and stored(where.since),
+        "until": where.until and stored(where.until),
+        "after": after,
+    }
+    conditions = _conditions(_JOB_CONDITIONS, values)
+    if where.parked is not None:
+        conditions.append(_PARKED if where.parked else f"not {_PARKED}")
+    statement = _narrowed(_listing(where), conditions)
+    return [_job(row) for row in session.connection.execute(statement, values | {"limit": limit})]
+
+
+def dead_letters(session: Session, where: DeadFilter, limit: int, after: str | None) -> list[DeadLetter]:
+    """Dead letters that match; those recovered only where asked for."""
+    values: dict[str, Any] = {
+        "queue": where.queue,
+        "task": where.task,
+        "reason": where.reason,
+        "since": where.since and stored(where.since),
+        "until": where.until and stored(where.until),
+        "after": after,
+    }
+    conditions = _conditions(_DEAD_CONDITIONS, values)
+    if not where.recovered:
+        conditions.append("recovered_at is null")
+    statement = _narrowed(SQL["dead_letters"], conditions)
+    return [_dead(row) for row in session.connection.execute(statement, values | {"limit": limit})]
+
+
+def dead_letter(session: Session, job_id: str) -> DeadLetter | None:
+    row = session.row("dead_letter", (job_id,))
+    return None if row is None else _dead(row)
+
+
+def queues(session: Session) -> list[QueueState]:
+    """Every queue that was ever used or paused."""
+    paused = {row["name"]: bool(row["paused"]) for row in session.rows("queues_all")}
+    counts: dict[str, dict[State, int]] = defaultdict(lambda: dict.fromkeys(State, 0))
+    for row in session.rows("counts_all"):
+        if row["state"] != DEAD:
+            counts[row["queue"]][State(row["state"])] = row["n"]
+    names = sorted(paused.keys() | counts.keys())
+    return [QueueState(name, paused.get(name, False), counts[name]) for name in names]
+
+
+def dead_count(session: Session) -> int:
+    return sum(row["n"] for row in session.rows("counts_all") if row["state"] == DEAD)
+
+
+def parked(session: Session) -> list[Parked]:
+    return [Parked(*row) for row in session.rows("parked")]
+
+
+def _listing(where: JobFilter) -> str:
+    if where.parked:
+        return SQL["jobs_unfinished"]
+    if where.state is None:
+        return SQL["jobs"]
+    return SQL["jobs_finished" if where.state.finished else "jobs_unfinished"]
+
+
+def _conditions(known: Mapping[str, str], values: Mapping[str, Any]) -> list[str]:
+    return [condition for name, condition in known.items() if values[name] is not None]
+
+
+def _narrowed(statement: str, conditions: list[str]) -> str:
+    return statement.replace("/* conditions */", " and ".join(conditions) or "true")
+
+
+def _load(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def _job(row: sqlite3.Row) -> Job:
+    return job_from(row, instant, _load)
+
+
+def _dead(row: sqlite3.Row) -> DeadLetter:
+    return dead_letter_from(row, instant, _load)

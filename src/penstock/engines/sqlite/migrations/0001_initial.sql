@@ -1,0 +1,160 @@
+-- Unfinished jobs. Instants are microseconds since the epoch, UTC.
+create table penstock_jobs (
+  id text primary key,
+  queue text not null,
+  task text not null,
+  lane text not null,
+  state text not null,
+  rank integer not null,
+  priority integer not null,
+  attempt integer not null default 0,
+  max_attempts integer not null,
+  created_at integer not null,
+  due_at integer not null,
+  expires_at integer,
+  started_at integer,
+  claimed_at integer,
+  finished_at integer,
+  token text,
+  worker text,
+  request text,
+  key text not null,
+  is_unique integer not null default 0,
+  owner text,
+  cancel_requested integer not null default 0,
+  suspect integer not null default 0,
+  crashes integer not null default 0,
+  rescues integer not null default 0,
+  ran_for real not null default 0,
+  recovered_from text,
+  recovered_as text,
+  note text,
+  options text,
+  args text not null,
+  progress text,
+  result text,
+  errors text
+) without rowid;
+
+create index penstock_jobs_claim on penstock_jobs (lane, rank, id) where state = 'waiting';
+create index penstock_jobs_due on penstock_jobs (due_at) where state = 'delayed';
+create index penstock_jobs_held on penstock_jobs (worker) where state = 'active';
+create index penstock_jobs_expiry on penstock_jobs (expires_at)
+  where expires_at is not null and state in ('waiting', 'delayed');
+create index penstock_jobs_parked on penstock_jobs (id) where state = 'waiting' and instr(lane, '?') > 0;
+create index penstock_jobs_queue on penstock_jobs (queue, id);
+create index penstock_jobs_task on penstock_jobs (task, id);
+create index penstock_jobs_owner on penstock_jobs (owner, id) where owner is not null;
+create index penstock_jobs_key on penstock_jobs (key) where key <> id;
+
+-- Finished jobs: the same columns in the same order.
+create table penstock_finished (
+  id text primary key,
+  queue text not null,
+  task text not null,
+  lane text not null,
+  state text not null,
+  rank integer not null,
+  priority integer not null,
+  attempt integer not null default 0,
+  max_attempts integer not null,
+  created_at integer not null,
+  due_at integer not null,
+  expires_at integer,
+  started_at integer,
+  claimed_at integer,
+  finished_at integer,
+  token text,
+  worker text,
+  request text,
+  key text not null,
+  is_unique integer not null default 0,
+  owner text,
+  cancel_requested integer not null default 0,
+  suspect integer not null default 0,
+  crashes integer not null default 0,
+  rescues integer not null default 0,
+  ran_for real not null default 0,
+  recovered_from text,
+  recovered_as text,
+  note text,
+  options text,
+  args text not null,
+  progress text,
+  result text,
+  errors text
+) without rowid;
+
+create index penstock_finished_end on penstock_finished (queue, state, finished_at);
+create index penstock_finished_state on penstock_finished (state, id) where state <> 'completed';
+create index penstock_finished_queue on penstock_finished (queue, id);
+create index penstock_finished_task on penstock_finished (task, id);
+create index penstock_finished_owner on penstock_finished (owner, id) where owner is not null;
+create index penstock_finished_key on penstock_finished (key) where key <> id;
+
+create table penstock_dead_letters (
+  job_id text primary key,
+  queue text not null,
+  task text not null,
+  args text not null,
+  key text not null,
+  is_unique integer not null,
+  priority integer not null,
+  max_attempts integer not null,
+  owner text,
+  options text,
+  reason text not null,
+  error text,
+  attempts integer not null,
+  first_started_at integer,
+  ran_for real not null,
+  failed_at integer not null,
+  recovered_at integer,
+  recovered_as text
+) without rowid;
+
+create index penstock_dead_letters_failed on penstock_dead_letters (failed_at);
+create index penstock_dead_letters_open on penstock_dead_letters (job_id) where recovered_at is null;
+create index penstock_dead_letters_queue on penstock_dead_letters (queue, job_id);
+create index penstock_dead_letters_task on penstock_dead_letters (task, job_id);
+
+-- Who holds a given key. Minted keys have no row.
+create table penstock_keys (
+  queue text not null,
+  task text not null,
+  key text not null,
+  job_id text not null,
+  primary key (queue, task, key)
+) without rowid;
+
+create table penstock_queues (
+  name text primary key,
+  paused integer not null default 0
+) without rowid;
+
+-- Kept up to date by every verb, so that nobody counts by scanning. State 'dead': dead letters not recovered.
+create table penstock_counts (
+  queue text not null,
+  state text not null,
+  n integer not null,
+  primary key (queue, state)
+) without rowid;
+
+-- Rows only for lanes other than a queue's open one.
+create table penstock_lanes (
+  lane text primary key,
+  queue text not null,
+  task text not null,
+  misfit text,
+  reason text not null,
+  jobs integer not null default 0
+) without rowid;
+
+create table penstock_workers (
+  id text primary key,
+  name text not null,
+  queues text not null,
+  slots integer not null,
+  info text not null,
+  started_at integer not null
+) without rowid;

@@ -1,0 +1,58 @@
+"""Numbered migrations, applied once each, whoever comes first."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from penstock.engines.sqlite.connection import patiently
+from penstock.engines.sqlite.statements import SQL
+from penstock.engines.statements import load
+from penstock.model.errors import SchemaMissing, SchemaTooNew
+
+MIGRATIONS = load("penstock.engines.sqlite", "migrations")
+
+
+def migrate(connection: sqlite3.Connection, now: int) -> list[str]:
+    """Apply what is missing, in one transaction; the names applied. Only under the lock."""
+    patiently(connection, "begin immediate")
+    try:
+        connection.execute(SQL["migrations_create"])
+        done = {row["name"] for row in connection.execute(SQL["migrations_all"])}
+        missing = [name for name in MIGRATIONS if name not in done]
+        for name in missing:
+            for statement in _statements(MIGRATIONS[name]):
+                connection.execute(statement)
+            connection.execute(SQL["migrations_add"], (int(name[:4]), name, now))
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        raise
+    return missing
+
+
+def ensure(connection: sqlite3.Connection, database: str, now: int) -> None:
+    """Check that the schema is ours; an empty file gets it at once, for an embedded file needs no extra step."""
+    tables = {row[0] for row in connection.execute(SQL["tables_all"])}
+    if not tables:
+        migrate(connection, now)
+        return
+    if "penstock_migrations" not in tables:
+        raise SchemaMissing(f"{database} has no Penstock tables; run `penstock migrate`")
+    done = {row["name"] for row in connection.execute(SQL["migrations_all"])}
+    if missing := [name for name in MIGRATIONS if name not in done]:
+        raise SchemaMissing(f"{database} lacks {', '.join(missing)}; run `penstock migrate`")
+    if unknown := sorted(done - MIGRATIONS.keys()):
+        raise SchemaTooNew(
+            f"{database} was migrated by a newer release ({', '.join(unknown)}); update Penstock on this machine"
+        )
+
+
+def _statements(script: str) -> list[str]:
+    found, pending = [], ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            found.append(pending)
+            pending = ""
+    return found

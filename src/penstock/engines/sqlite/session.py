@@ -1,0 +1,73 @@
+"""What a verb works with: a connection, the time, and (for writes) what it changes on the side."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from penstock.engines.sqlite.beats import Beats
+from penstock.engines.sqlite.statements import SQL
+from penstock.model.lanes import is_parked
+from penstock.model.states import State
+
+Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
+
+DEAD = "dead"
+
+
+class Session:
+    """A look at the database at one time."""
+
+    def __init__(self, connection: sqlite3.Connection, beats: Beats, now: int) -> None:
+        self.connection = connection
+        self.beats = beats
+        self.now = now
+
+    def rows(self, name: str, values: Values = ()) -> list[sqlite3.Row]:
+        """All rows of a named statement."""
+        return self.connection.execute(SQL[name], values).fetchall()
+
+    def row(self, name: str, values: Values = ()) -> sqlite3.Row | None:
+        found = self.rows(name, values)
+        return found[0] if found else None
+
+
+class Tx(Session):
+    """One write verb inside the transaction of its batch."""
+
+    def __init__(self, connection: sqlite3.Connection, beats: Beats, now: int) -> None:
+        super().__init__(connection, beats, now)
+        self.woken: set[str] = set()  # queues that got waiting jobs
+        self._counts: Counter[tuple[str, str]] = Counter()
+        self._parked: Counter[str] = Counter()
+
+    def change(self, name: str, values: Values = ()) -> int:
+        """Run a named statement; how many rows it changed."""
+        return self.connection.execute(SQL[name], values).rowcount
+
+    def change_many(self, name: str, values: Iterable[Values]) -> None:
+        self.connection.executemany(SQL[name], values)
+
+    def count(self, queue: str, state: str, lane: str, by: int) -> None:
+        """Note that `by` jobs more (or fewer) are in this state."""
+        self._counts[queue, state] += by
+        if state == State.WAITING:
+            if by > 0:
+                self.woken.add(queue)
+            if is_parked(lane):
+                self._parked[lane] += by
+
+    def count_dead(self, queue: str, by: int) -> None:
+        self._counts[queue, DEAD] += by
+
+    def finish(self) -> None:
+        """Write the sums of what was counted."""
+        sums = [(queue, str(state), n) for (queue, state), n in self._counts.items() if n]
+        if sums:
+            self.change_many("counts_add", sums)
+        if self._parked:
+            self.change_many("lanes_add", [(n, lane) for lane, n in self._parked.items()])
+        self._counts.clear()
+        self._parked.clear()

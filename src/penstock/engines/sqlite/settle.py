@@ -1,0 +1,91 @@
+"""Writing how runs ended. Plain completions go by the batch, all other ends one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from penstock.engine import Settled, Settlement, Want
+from penstock.engines.sqlite.claim import claim
+from penstock.engines.sqlite.ending import end_run
+from penstock.engines.sqlite.session import Tx
+from penstock.model.errors import WorkerExpired
+from penstock.model.job import Claim
+from penstock.model.outcome import Completed, Released
+from penstock.model.states import State
+
+_ACTIVE, _COMPLETED = State.ACTIVE.value, State.COMPLETED.value
+
+
+def settle(tx: Tx, ends: Sequence[Settlement], want: Want | None, *, again: bool) -> Settled:
+    """Settle, then claim."""
+    done = _complete(tx, [end for end in ends if type(end.outcome) is Completed])
+    accepted = []
+    for end in ends:
+        if type(end.outcome) is Completed:
+            held = (end.id, end.token) in done
+            done.discard((end.id, end.token))
+        else:
+            held = _end(tx, end)
+        accepted.append(held or (again and _had_ended(tx, end)))
+    claims, expired = _next(tx, want)
+    return Settled(accepted, claims, expired)
+
+
+def progress(tx: Tx, job_id: str, token: str, text: str) -> bool:
+    """Store how far a run is, where it is still the caller's."""
+    return tx.change("progress", (text, job_id, token)) == 1
+
+
+def release(tx: Tx, worker: str, request: str) -> int:
+    """Hand back what one claim took and nobody received."""
+    rows = tx.rows("held_by_request", (worker, request))
+    for row in rows:
+        end_run(tx, row, Released("its claim was not received"))
+    return len(rows)
+
+
+def _complete(tx: Tx, ends: Sequence[Settlement]) -> set[tuple[str, str]]:
+    """Move completed jobs over, all at once; id and token of those that were the caller's."""
+    if not ends:
+        return set()
+    tx.change_many(
+        "ends_add", [(e.id, e.token, e.outcome.result, e.outcome.note, e.ran_for, e.keep) for e in ends]
+    )
+    tx.change("complete_keep", {"now": tx.now})
+    rows = tx.rows("complete_remove")
+    tx.change("ends_clear")
+    unkept = {e.id for e in ends if not e.keep}
+    tx.change_many("keys_free", [dict(row) for row in rows if row["is_unique"] and row["id"] in unkept])
+    for (queue, lane, kept), n in Counter(
+        [(row["queue"], row["lane"], row["id"] not in unkept) for row in rows]
+    ).items():
+        tx.count(queue, _ACTIVE, lane, -n)
+        if kept:
+            tx.count(queue, _COMPLETED, lane, n)
+    return {(row["id"], row["token"]) for row in rows}
+
+
+def _end(tx: Tx, end: Settlement) -> bool:
+    row = tx.row("held", (end.id, end.token))
+    if row is None:
+        return False
+    end_run(tx, row, end.outcome, end.ran_for, keep=end.keep)
+    return True
+
+
+def _had_ended(tx: Tx, end: Settlement) -> bool:
+    """Whether an earlier call with this token got through. Where no record was to be kept, none is the proof."""
+    row = tx.row("token", {"id": end.id})
+    if row is None:
+        return not end.keep
+    return bool(row["token"] == end.token and row["state"] != _ACTIVE)
+
+
+def _next(tx: Tx, want: Want | None) -> tuple[list[Claim], bool]:
+    if want is None:
+        return [], False
+    try:
+        return claim(tx, want), False
+    except WorkerExpired:
+        return [], True

@@ -1,0 +1,1 @@
+select worker, until from beats

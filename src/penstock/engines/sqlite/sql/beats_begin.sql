@@ -1,0 +1,1 @@
+insert or replace into beats (worker, until) values (?, ?)

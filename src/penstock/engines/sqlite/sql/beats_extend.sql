@@ -1,0 +1,1 @@
+update beats set until = ? where worker = ? and until > ?

@@ -1,0 +1,1 @@
+select until from beats where worker = ?

@@ -1,0 +1,1 @@
+select queue, state, n from penstock_counts

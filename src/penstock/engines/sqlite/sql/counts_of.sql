@@ -1,0 +1,1 @@
+select state, n from penstock_counts where queue = ?

@@ -1,0 +1,1 @@
+select * from penstock_dead_letters where job_id = ?

@@ -1,0 +1,4 @@
+create temp table ends (
+  id text, token text, result text, note text, ran_for real, keep integer,
+  primary key (id, token)
+) without rowid

@@ -1,0 +1,1 @@
+select * from penstock_jobs where id = ? and token = ? and state = 'active'

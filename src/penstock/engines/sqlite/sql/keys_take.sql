@@ -1,0 +1,1 @@
+insert or ignore into penstock_keys (queue, task, key, job_id) values (?, ?, ?, ?)

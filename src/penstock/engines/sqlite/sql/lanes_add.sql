@@ -1,0 +1,1 @@
+update penstock_lanes set jobs = jobs + ? where lane = ?

@@ -1,0 +1,1 @@
+delete from penstock_lanes where jobs = 0

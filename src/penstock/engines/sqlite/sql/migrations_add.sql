@@ -1,0 +1,1 @@
+insert into penstock_migrations (number, name, applied_at) values (?, ?, ?)

@@ -1,0 +1,1 @@
+update penstock_jobs set progress = ? where id = ? and token = ? and state = 'active'

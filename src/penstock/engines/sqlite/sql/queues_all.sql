@@ -1,0 +1,1 @@
+select name, paused from penstock_queues

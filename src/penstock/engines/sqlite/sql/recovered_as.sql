@@ -1,0 +1,1 @@
+update penstock_finished set recovered_as = ? where id = ?

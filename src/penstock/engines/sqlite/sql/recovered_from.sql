@@ -1,0 +1,1 @@
+update penstock_jobs set recovered_from = ? where id = ?

@@ -1,0 +1,1 @@
+select name from sqlite_master where type = 'table' and name not like 'sqlite_%'

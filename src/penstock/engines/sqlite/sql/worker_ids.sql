@@ -1,0 +1,1 @@
+select id from penstock_workers order by started_at, id

@@ -1,0 +1,98 @@
+"""What every worker does on the side, in bounded steps."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Sequence
+
+from penstock.engine import Retention
+from penstock.engines.sqlite.ending import finish
+from penstock.engines.sqlite.instants import SECOND, micro
+from penstock.engines.sqlite.session import Session, Tx
+from penstock.model.states import State
+
+
+def next_due(session: Session) -> float | None:
+    """Seconds until the next delayed job falls due; None if none will."""
+    row = session.row("next_due")
+    return None if row is None else max(0.0, (row["due_at"] - session.now) / SECOND)
+
+
+def stage(tx: Tx, limit: int) -> float | None:
+    """Make due jobs wait for a worker."""
+    rows = tx.rows("stage", {"now": tx.now, "limit": limit})
+    for (queue, lane), n in Counter([(row["queue"], row["lane"]) for row in rows]).items():
+        tx.count(queue, State.DELAYED.value, lane, -n)
+        tx.count(queue, State.WAITING.value, lane, n)
+    return next_due(tx)
+
+
+def any_past_expiry(session: Session) -> bool:
+    return bool(session.rows("past_expiry", (session.now, 1)))
+
+
+def expire(tx: Tx, limit: int) -> int:
+    """Cancel what waited past its own expiry."""
+    rows = tx.rows("past_expiry", (tx.now, limit))
+    for row in rows:
+        finish(tx, dict(row) | {"note": "expired before it could run"}, State.CANCELLED)
+    return len(rows)
+
+
+def prune(tx: Tx, retention: Retention, limit: int) -> int:
+    """Remove the oldest finished jobs of a queue: too old first, then too many."""
+    removed = 0
+    if retention.max_age is not None:
+        removed += _prune_aged(tx, retention.queue, tx.now - micro(retention.max_age), limit)
+    removed += _prune_many(tx, retention.queue, (State.COMPLETED,), retention.keep_completed, limit - removed)
+    failed = (State.FAILED, State.CANCELLED)
+    return removed + _prune_many(tx, retention.queue, failed, retention.keep_failed, limit - removed)
+
+
+def purge(tx: Tx, older_than: float, limit: int) -> int:
+    """Remove old dead letters."""
+    rows = tx.rows("purge", (tx.now - micro(older_than), limit))
+    for queue, n in Counter([row["queue"] for row in rows if row["recovered_at"] is None]).items():
+        tx.count_dead(queue, -n)
+    return len(rows)
+
+
+def remove(tx: Tx, ids: Sequence[str]) -> int:
+    """Remove the records of finished jobs, with the keys they hold."""
+    rows = tx.rows("remove", (json.dumps(ids),))
+    tx.change_many("keys_free", [dict(row) for row in rows if row["is_unique"]])
+    for (queue, state), n in Counter([(row["queue"], row["state"]) for row in rows]).items():
+        tx.count(queue, state, queue, -n)
+    return len(rows)
+
+
+def tidy(tx: Tx) -> None:
+    """Drop lanes that nobody waits in."""
+    tx.change("lanes_drop_empty")
+
+
+def _prune_aged(tx: Tx, queue: str, before: int, limit: int) -> int:
+    found: list[sqlite3.Row] = []
+    for state in (State.COMPLETED, State.FAILED, State.CANCELLED):
+        found += tx.rows("finished_before", (queue, state.value, before, limit - len(found)))
+    return remove(tx, [row["id"] for row in found])
+
+
+def _prune_many(tx: Tx, queue: str, states: Sequence[State], keep: int | None, limit: int) -> int:
+    if keep is None:
+        return 0
+    counts = {row["state"]: row["n"] for row in _counts(tx, queue)}
+    excess = min(limit, sum(counts.get(state.value, 0) for state in states) - keep)
+    if excess <= 0:
+        return 0
+    oldest = [
+        tuple(row) for state in states for row in tx.rows("finished_oldest", (queue, state.value, excess))
+    ]
+    return remove(tx, [job_id for _, job_id in sorted(oldest)[:excess]])
+
+
+def _counts(tx: Tx, queue: str) -> list[sqlite3.Row]:
+    tx.finish()  # what this verb has removed so far counts already
+    return tx.rows("counts_of", (queue,))

@@ -1,0 +1,132 @@
+"""Workers: who lives, what they are told, and what is taken back from those that are gone."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections.abc import Callable
+
+from penstock.engine import CancelOrder, Judge, Orders, Rescued, WorkerInfo
+from penstock.engines.sqlite.ending import end_run
+from penstock.engines.sqlite.instants import instant, micro, stored
+from penstock.engines.sqlite.session import Session, Tx
+from penstock.model.job import Held
+
+log = logging.getLogger("penstock.engine")
+
+
+def register(tx: Tx, worker: WorkerInfo, ttl: float) -> None:
+    """Announce a worker. Its first heartbeat comes first: a row without one would count as given up."""
+    tx.beats.begin(worker.id, tx.now + micro(ttl))
+    tx.change(
+        "register",
+        (
+            worker.id,
+            worker.name,
+            json.dumps(worker.queues),
+            worker.slots,
+            json.dumps(worker.info),
+            tx.now if worker.started_at is None else stored(worker.started_at),
+        ),
+    )
+
+
+def beat(session: Session, worker: str, ttl: float) -> Orders:
+    """Extend a worker's time, unless it is over, and read what it must know."""
+    known = session.row("worker_exists", (worker,)) is not None
+    if not known or not session.beats.extend(worker, session.now + micro(ttl), session.now):
+        return Orders(given_up=True)
+    cancel = tuple(CancelOrder(row["id"], row["token"]) for row in session.rows("cancel_orders", (worker,)))
+    return Orders(cancel=cancel, paused=frozenset(row["name"] for row in session.rows("queues_paused")))
+
+
+def retire(tx: Tx, worker: str) -> None:
+    """Forget a worker. If it holds jobs after all, its row stays for the next rescue to empty."""
+    tx.beats.end(worker)
+    if tx.row("held_by", (worker, 1)) is None:
+        tx.change("workers_delete", (worker,))
+
+
+def workers(session: Session) -> list[WorkerInfo]:
+    """Every registered worker, with what it holds."""
+    until = session.beats.all()
+    return [_info(row, until.get(row["id"]), session.now) for row in session.rows("workers")]
+
+
+def any_expired(session: Session) -> bool:
+    """Whether a rescue has anything to do: asked before it takes its turn to write."""
+    until = session.beats.all()
+    return any(until.get(row["id"], 0) <= session.now for row in session.rows("worker_ids"))
+
+
+def rescue(tx: Tx, limit: int, judge: Judge) -> list[Rescued]:
+    """Take jobs back from all workers whose time has passed: theirs is over for good before a job is looked at."""
+    tx.beats.end_passed(tx.now)
+    alive = tx.beats.all()
+    rescued: list[Rescued] = []
+    for row in tx.rows("worker_ids"):
+        if row["id"] not in alive:
+            rescued += _take_back(tx, row["id"], limit - len(rescued), lambda _: True, judge)
+    return rescued
+
+
+def rescue_worker(tx: Tx, worker: str, started: frozenset[str], judge: Judge) -> list[Rescued]:
+    """Take everything back from one worker that is known to be dead."""
+    tx.beats.end(worker)
+    return _take_back(tx, worker, -1, started.__contains__, judge)
+
+
+def _take_back(
+    tx: Tx, worker: str, limit: int, started: Callable[[str], bool], judge: Judge
+) -> list[Rescued]:
+    rescued = []
+    for row in tx.rows("held_by", (worker, limit)):
+        taken = _rescue_one(tx, row, judge, started=started(row["token"]))
+        if taken:
+            rescued.append(taken)
+    if tx.row("held_by", (worker, 1)) is None:
+        tx.change("workers_delete", (worker,))
+    return rescued
+
+
+def _rescue_one(tx: Tx, row: sqlite3.Row, judge: Judge, *, started: bool) -> Rescued | None:
+    """One job whose row cannot be read must not keep all others from being rescued."""
+    tx.connection.execute("savepoint rescue")
+    try:
+        state = end_run(tx, row, judge(_held(row, started=started)))
+    except (ValueError, TypeError, LookupError):
+        log.exception("job %s of worker %s could not be rescued", row["id"], row["worker"])
+        tx.connection.execute("rollback to rescue")
+        return None
+    finally:
+        tx.connection.execute("release rescue")
+    return Rescued(row["id"], row["queue"], row["task"], row["worker"], state)
+
+
+def _held(row: sqlite3.Row, *, started: bool) -> Held:
+    return Held(
+        id=row["id"],
+        task=row["task"],
+        queue=row["queue"],
+        attempt=row["attempt"],
+        max_attempts=row["max_attempts"],
+        rescues=row["rescues"],
+        started=started,
+        cancel_requested=bool(row["cancel_requested"]),
+        worker=row["worker"],
+    )
+
+
+def _info(row: sqlite3.Row, until: int | None, now: int) -> WorkerInfo:
+    return WorkerInfo(
+        id=row["id"],
+        name=row["name"],
+        queues=tuple(json.loads(row["queues"])),
+        slots=row["slots"],
+        info=json.loads(row["info"]),
+        started_at=instant(row["started_at"]),
+        expires_at=None if until is None else instant(until),
+        active=row["active"],
+        alive=until is not None and until > now,
+    )

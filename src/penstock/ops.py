@@ -1,0 +1,194 @@
+"""Everything a person may ask or do. The CLI and the web only parse, call and render."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from penstock.engine import DeadFilter, Engine, JobFilter, Parked, QueueState, Recovery, WorkerInfo
+from penstock.model.errors import ActionRefused, InvalidOption, JobNotFound, UnknownQueue
+from penstock.model.ids import is_id
+from penstock.model.job import DeadLetter, Job
+from penstock.model.states import State
+from penstock.model.values import MAX_ARGS_BYTES, dumps
+from penstock.tasks.ids import new_id
+from penstock.tasks.registry import Registry
+
+MAX_PAGE = 200
+RECOVER_RATE = 50.0  # jobs per second, so that a thousand dead letters do not come back all at once
+
+
+class Retried(NamedTuple):
+    """What retrying a job did: made a delayed one due now, or recovered a failed one as a new job."""
+
+    job_id: str
+    how: str  # "due now" or "recovered"
+
+
+class Cancelled(NamedTuple):
+    job_id: str
+    state: State  # active: its worker was asked to stop it
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """A queue as people see it: what is declared and what is there."""
+
+    name: str
+    declared: bool
+    paused: bool
+    counts: Mapping[State, int]
+
+
+class Ops:
+    """One object under every surface. Reads are bounded; what changes something says what it did."""
+
+    def __init__(self, engine: Engine, registry: Registry) -> None:
+        self._engine = engine
+        self._registry = registry
+
+    # -- jobs ---------------------------------------------------------------------------------------
+    async def job(self, job_id: str) -> Job:
+        """One job; JobNotFound where there is no record of it."""
+        found = await self._engine.get(job_id) if is_id(job_id) else None
+        if found is None:
+            raise JobNotFound(f"there is no record of job {job_id!r}: it never was, or it has been pruned")
+        return found
+
+    async def jobs(self, where: JobFilter, limit: int = 50, after: str | None = None) -> list[Job]:
+        """One page of jobs, newest first; `after` is the last id of the page before."""
+        return await self._engine.jobs(where, _page(limit), after)
+
+    async def retry(self, job_id: str) -> Retried:
+        """Run a job again without waiting: a delayed one is made due, a failed one is recovered."""
+        job = await self.job(job_id)
+        if job.state is State.DELAYED and await self._engine.promote([job_id]):
+            return Retried(job_id, "due now")
+        if job.state is State.FAILED:
+            return Retried(await self.recover(job_id), "recovered")
+        raise ActionRefused(_why_no_retry(job))
+
+    async def cancel(self, job_id: str, reason: str = "cancelled by an operator") -> Cancelled:
+        """Cancel a job that has not ended; one that is running is asked to stop."""
+        before = await self.job(job_id)
+        if before.state.finished:
+            raise ActionRefused(f"job {job_id} has already ended as {before.state}")
+        (state,) = await self._engine.cancel([job_id], reason)
+        if state is None:
+            raise JobNotFound(f"there is no record of job {job_id!r} any more")
+        return Cancelled(job_id, state)
+
+    # -- dead letters -------------------------------------------------------------------------------
+    async def dead_letters(
+        self, where: DeadFilter, limit: int = 50, after: str | None = None
+    ) -> list[DeadLetter]:
+        """One page of dead letters, newest first."""
+        return await self._engine.dead_letters(where, _page(limit), after)
+
+    async def dead_letter(self, job_id: str) -> DeadLetter:
+        """One dead letter, by the id of the job that failed."""
+        found = await self._engine.dead_letter(job_id) if is_id(job_id) else None
+        if found is None:
+            raise JobNotFound(f"there is no dead letter of job {job_id!r}; `penstock dlq` lists them")
+        return found
+
+    async def dead_count(self) -> int:
+        """How many dead letters wait for somebody."""
+        return await self._engine.dead_count()
+
+    async def recover(self, job_id: str, args: Mapping[str, Any] | None = None) -> str:
+        """Make a new job of a dead letter, with attempts reset; the id of that job, also the second time.
+
+        `args` replaces the payload, and must fit the task.
+        """
+        letter = await self.dead_letter(job_id)
+        payload = None if args is None else self._payload(letter.task, args)
+        (new,) = await self._engine.recover([Recovery(job_id, new_id(), payload)])
+        if new is None:
+            raise JobNotFound(f"the dead letter of job {job_id!r} was purged meanwhile")
+        return new
+
+    async def recover_all(
+        self, where: DeadFilter, *, rate: float = RECOVER_RATE, limit: int | None = None
+    ) -> AsyncIterator[str]:
+        """Recover every dead letter that matches, spread over time at `rate` jobs per second.
+
+        Yields the id of each new job. Interrupted, it can be started again: what is recovered stays so.
+        """
+        if not 0 < rate <= 100_000:
+            raise InvalidOption(f"rate must be more than 0 jobs per second, not {rate!r}")
+        done = 0
+        after: str | None = None
+        while limit is None or done < limit:
+            step = MAX_PAGE if limit is None else min(MAX_PAGE, limit - done)
+            page = await self._engine.dead_letters(where, step, after)
+            if not page:
+                return
+            after = page[-1].job_id
+            wanted = [
+                Recovery(letter.job_id, new_id(), None, (done + n) / rate) for n, letter in enumerate(page)
+            ]
+            done += len(page)
+            for new in await self._engine.recover(wanted):
+                if new is not None:
+                    yield new
+
+    def _payload(self, task_name: str, args: Mapping[str, Any]) -> str:
+        task = self._registry.tasks.get(task_name)
+        if task is None:
+            return dumps(dict(args), MAX_ARGS_BYTES, "args")
+        return task.validate(args)
+
+    # -- queues, workers, tasks ---------------------------------------------------------------------
+    async def queues(self) -> list[QueueRow]:
+        """Every queue that is declared or holds anything, by name."""
+        known = {state.queue: state for state in await self._engine.queues()}
+        names = sorted({*known, *self._registry.queues})
+        return [self._queue_row(name, known.get(name)) for name in names]
+
+    def _queue_row(self, name: str, state: QueueState | None) -> QueueRow:
+        declared = name in self._registry.queues
+        if state is None:
+            return QueueRow(name, declared, paused=False, counts={})
+        return QueueRow(name, declared, state.paused, state.counts)
+
+    async def pause(self, queue: str) -> None:
+        """Stop claims from a queue, for every worker; what runs goes on."""
+        await self._set_paused(queue, paused=True)
+
+    async def resume(self, queue: str) -> None:
+        """Allow claims from a queue again."""
+        await self._set_paused(queue, paused=False)
+
+    async def _set_paused(self, queue: str, *, paused: bool) -> None:
+        names = [row.name for row in await self.queues()]
+        if queue not in names:
+            raise UnknownQueue(f"there is no queue {queue!r}; there are: {', '.join(names)}")
+        await self._engine.set_paused(queue, paused)
+
+    async def workers(self) -> list[WorkerInfo]:
+        """Every worker that is registered, alive or about to be rescued."""
+        return await self._engine.workers()
+
+    async def parked(self) -> list[Parked]:
+        """Jobs set aside until a worker comes that can run them, by task and reason."""
+        return await self._engine.parked()
+
+    def tasks(self) -> Sequence[Mapping[str, Any]]:
+        """The catalogue: every registered task with its options and payload schema."""
+        return self._registry.catalogue()
+
+
+def _page(limit: int) -> int:
+    if not 1 <= limit <= MAX_PAGE:
+        raise InvalidOption(f"a page holds 1 to {MAX_PAGE} rows, not {limit}")
+    return limit
+
+
+def _why_no_retry(job: Job) -> str:
+    if job.state is State.WAITING:
+        return f"job {job.id} is waiting already; a worker will take it"
+    if job.state is State.ACTIVE:
+        return f"job {job.id} is running now"
+    return f"job {job.id} ended as {job.state}; only failed and delayed jobs can be retried"

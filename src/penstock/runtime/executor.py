@@ -1,0 +1,200 @@
+"""Runs claimed jobs: `async def` on the loop, `def` in threads, suspects and `execute="process"` in children.
+
+The executor knows no retries and no storage: it turns a claim into the End of a run, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from penstock.model.decide import Crashed, End, Returned, Unfit, end_of
+from penstock.model.errors import InvalidArguments, InvalidValue
+from penstock.model.job import Claim
+from penstock.model.outcome import Park
+from penstock.model.retry import Retry
+from penstock.runtime.board import Board
+from penstock.runtime.links import Lines
+from penstock.runtime.running import Running, Stop
+from penstock.runtime.solo import ChildDied, SoloPool
+from penstock.runtime.threads import Threads
+from penstock.tasks.registry import Registry
+from penstock.tasks.declared import Execute
+from penstock.tasks.task import Task
+
+log = logging.getLogger("penstock.worker")
+
+PATIENCE = 1.0  # seconds that a cancelled coroutine gets to end before its slot is taken from it
+
+OnEnd = Callable[[Running, End], None]
+
+
+class Executor:
+    """Touched by the event loop only."""
+
+    def __init__(self, registry: Registry, board: Board, solo: SoloPool, lines: Lines, on_end: OnEnd) -> None:
+        self._tasks = registry.tasks
+        self._board = board
+        self._solo = solo
+        self._lines = lines
+        self._on_end = on_end
+        self._threads = Threads("penstock-job")
+        self._free = list(range(board.slots))
+        self.running: dict[str, Running] = {}
+        self.ready: deque[Claim] = deque()
+        self.per_queue: Counter[str] = Counter()  # running and ready
+        self.stuck = 0  # runs that were settled while their code goes on
+
+    # -- in -----------------------------------------------------------------------------------------
+    def offer(self, claims: Iterable[Claim]) -> None:
+        """Take on claimed jobs; what finds no slot waits here."""
+        for claim in claims:
+            self.per_queue[claim.queue] += 1
+            self.ready.append(claim)
+        self._fill()
+
+    def take_back(self, queues: frozenset[str] | None = None, token: str | None = None) -> list[Claim]:
+        """Give up ready jobs that were not started: all of them, some queues', or one."""
+        taken = [c for c in self.ready if (queues is None or c.queue in queues) and token in (None, c.token)]
+        gone = set(map(id, taken))
+        self.ready = deque(c for c in self.ready if id(c) not in gone)
+        for claim in taken:
+            self.per_queue[claim.queue] -= 1
+        return taken
+
+    def _fill(self) -> None:
+        while self._free and self.ready:
+            self._start(self.ready.popleft())
+
+    def _start(self, claim: Claim) -> None:
+        running = Running(claim, self._free.pop(), asyncio.get_running_loop())
+        self.running[claim.token] = running
+        self._board.begin(running.slot, claim.token)
+        unfit = self._prepare(running)
+        if unfit is not None:
+            self._finish(running, unfit)
+            return
+        task = running.task
+        assert task is not None
+        if claim.suspect or task.execute is Execute.PROCESS:
+            running.handle = asyncio.create_task(self._in_child(running))
+        elif task.execute is Execute.ASYNC:
+            running.handle = asyncio.create_task(self._on_loop(running, task))
+        else:
+            self._threads.run(lambda: self._in_thread(running, task))
+
+    def _prepare(self, running: Running) -> End | None:
+        """Find the task and read its arguments; what does not fit is answered with the reason."""
+        claim = running.claim
+        task = running.task = self._tasks.get(claim.task)
+        if task is None:
+            return Unfit(Park(claim.task, f"no worker here knows task {claim.task!r}; deploy one that does"))
+        if task.is_gated and (closed := task.closed()):
+            return Unfit(Park(claim.task, closed))
+        try:
+            running.args = task.decode(claim.args)
+        except InvalidArguments as error:
+            what = "; ".join(f"{p.argument}: {p.message}" for p in error.problems)
+            reason = f"its arguments no longer fit task {claim.task!r} ({what})"
+            return Unfit(Park(claim.task, reason, misfit=task.fingerprint))
+        except InvalidValue as error:
+            return end_of(error, Retry.none())
+        running.timeout = task.timeout_for(claim.options)
+        if running.timeout is not None:
+            running.deadline = running.started + running.timeout
+        return None
+
+    # -- run ----------------------------------------------------------------------------------------
+    async def _on_loop(self, running: Running, task: Task[..., Any]) -> None:
+        end: End
+        try:
+            end = _returned(running, task, await task.run(self._lines.line(running), running.args))
+        except BaseException as error:  # noqa: BLE001 - whatever a handler raises ends in a settled attempt
+            end = running.ended_by(error)
+        self._finish(running, end)
+
+    def _in_thread(self, running: Running, task: Task[..., Any]) -> None:
+        end: End
+        try:
+            end = _returned(running, task, task.run_sync(self._lines.line(running), running.args))
+        except BaseException as error:  # noqa: BLE001 - as above
+            end = running.ended_by(error)
+        if not running.loop.is_closed():
+            running.loop.call_soon_threadsafe(self._finish, running, end)
+
+    async def _in_child(self, running: Running) -> None:
+        end: End
+        try:
+            end = await self._solo.run(
+                running.claim, lambda text: self._lines.send_later(running.claim, text)
+            )
+        except ChildDied as error:
+            end = Crashed(str(error))
+        except BaseException as error:  # noqa: BLE001 - stopped from outside: the child has been killed
+            end = running.ended_by(error)
+        self._finish(running, end)
+
+    def _finish(self, running: Running, end: End) -> None:
+        if running.settled:
+            self.stuck -= 1
+            return
+        self._close(running)
+        self._on_end(running, end)
+        self._fill()
+
+    def _close(self, running: Running) -> None:
+        running.settled = True
+        self._board.end(running.slot)
+        self._free.append(running.slot)
+        del self.running[running.claim.token]
+        self.per_queue[running.claim.queue] -= 1
+
+    # -- stop ---------------------------------------------------------------------------------------
+    def stop(self, running: Running, why: Stop) -> None:
+        """End a run from outside: coroutines are cancelled, children killed, threads told."""
+        if running.stop is not None or running.settled:
+            return
+        running.stop = why
+        running.stopped_at = time.monotonic()
+        if running.handle is not None:
+            running.handle.cancel()
+        elif why is Stop.TIMEOUT:
+            self._abandon(running)
+
+    def tick(self) -> None:
+        """Enforce the timeouts; take the slot from what was stopped and does not end."""
+        now = time.monotonic()
+        for running in list(self.running.values()):
+            if running.stop is None:
+                if running.deadline is not None and now >= running.deadline:
+                    self.stop(running, Stop.TIMEOUT)
+            elif running.handle is not None and now - running.stopped_at > PATIENCE:
+                self._abandon(running)
+
+    def _abandon(self, running: Running) -> None:
+        log.warning("job %s (%s) does not stop; its slot is replaced", running.claim.id, running.claim.task)
+        self.stuck += 1
+        self._close(running)
+        self._on_end(running, running.stopped())
+        self._fill()
+
+    async def close(self) -> None:
+        """End children and idle threads."""
+        await self._solo.close()
+        self._threads.close()
+
+
+def _returned(running: Running, task: Task[..., Any], value: Any) -> End:
+    if running.stop is Stop.TIMEOUT:
+        return running.stopped()
+    if value is None:
+        return _NOTHING
+    result, dropped = task.encode_result(value)
+    return Returned(result, dropped)
+
+
+_NOTHING = Returned()

@@ -1,0 +1,69 @@
+"""Heartbeats. A supervisor beats for its workers; a worker without one has a thread that does."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+from penstock.engine import Engine, Orders
+from penstock.model.errors import EngineError
+from penstock.runtime.board import Board
+from penstock.runtime.worker import Worker
+
+log = logging.getLogger("penstock.heart")
+
+HeartEngine = Callable[[], AbstractAsyncContextManager[Engine]]
+
+
+async def beat(engine: Engine, worker: str, board: Board) -> Orders:
+    """One heartbeat. The lease counts from before it was asked for: a slow answer makes it no longer."""
+    asked_at = time.monotonic()
+    orders = await asyncio.wait_for(engine.beat(worker, board.ttl), board.ttl / 3)
+    if orders.given_up:
+        board.give_up()
+    else:
+        board.beaten(asked_at)
+    return orders
+
+
+class Heart:
+    """A thread with a loop and a connection of its own.
+
+    It keeps beating while a handler blocks the worker's event loop. It cannot while a handler holds the GIL
+    in C code: for that promise a worker needs its supervisor.
+    """
+
+    def __init__(self, worker: Worker, engine: HeartEngine) -> None:
+        self._worker = worker
+        self._engine = engine
+        self._loop = asyncio.get_running_loop()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._main, name="penstock-heart", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    async def stop(self) -> None:
+        self._stop.set()
+        await asyncio.to_thread(self._thread.join)
+
+    def _main(self) -> None:
+        asyncio.run(self._beat_on())
+
+    async def _beat_on(self) -> None:
+        async with self._engine() as engine:
+            while not await asyncio.to_thread(self._stop.wait, self._worker.options.beat_every):
+                await self._beat_once(engine)
+
+    async def _beat_once(self, engine: Engine) -> None:
+        try:
+            orders = await beat(engine, self._worker.id, self._worker.board)
+        except (EngineError, TimeoutError) as error:
+            log.warning("heartbeat missed: %s", error)
+        else:
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(self._worker.obey, orders)

@@ -1,0 +1,25 @@
+"""What a worker process needs of an app: made by the front door, used by the loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from penstock.engine import Engine
+from penstock.runtime.options import WorkerOptions
+from penstock.tasks.registry import Registry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerHost:
+    engine: Engine
+    registry: Registry
+    options: WorkerOptions
+    url: str  # with its credentials: it travels by pipe to the supervisor and nowhere else
+    schema: str
+
+
+class WorkerSource(Protocol):
+    """An app, as far as a worker process is concerned."""
+
+    def worker_host(self, *, app_ref: str | None, **wishes: object) -> WorkerHost: ...

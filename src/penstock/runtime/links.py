@@ -1,0 +1,108 @@
+"""The lines from a running handler to its worker: on the loop, from a thread, from a child process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import IO
+
+from penstock.engine import Engine
+from penstock.model.errors import EngineError
+from penstock.model.job import Claim
+from penstock.runtime.board import Board
+from penstock.runtime.running import Running, Stop
+from penstock.runtime.wire import pack
+from penstock.tasks.context import progress_text
+
+log = logging.getLogger("penstock.worker")
+
+PROGRESS_PATIENCE = 10.0  # seconds a thread waits for its progress to be stored
+
+
+class Lines:
+    """Makes the line of each run, and carries what comes over it to the engine."""
+
+    def __init__(self, engine: Engine, board: Board, worker: str) -> None:
+        self._engine = engine
+        self.board = board
+        self.worker = worker
+        self._sending: set[asyncio.Task[None]] = set()
+
+    def line(self, running: Running) -> Line:
+        return Line(self, running)
+
+    def send_later(self, claim: Claim, progress: str) -> None:
+        """Store progress without waiting for it."""
+        task = asyncio.create_task(self.send(claim, progress))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def send(self, claim: Claim, progress: str) -> None:
+        # Progress is for people who watch: not being able to store it must not fail the work.
+        try:
+            accepted = await self._engine.progress(claim.id, claim.token, progress)
+        except EngineError as error:
+            log.warning("progress of job %s not stored: %s", claim.id, error)
+        else:
+            if not accepted:
+                log.warning("progress of job %s refused: it had passed on", claim.id)
+
+
+class Line:
+    """The line of a handler that runs in the worker's own process."""
+
+    __slots__ = ("_lines", "_loop", "_running")
+
+    def __init__(self, lines: Lines, running: Running) -> None:
+        self._lines = lines
+        self._running = running
+        self._loop = running.loop
+
+    @property
+    def claim(self) -> Claim:
+        return self._running.claim
+
+    @property
+    def worker(self) -> str:
+        return self._lines.worker
+
+    @property
+    def deadline(self) -> float | None:
+        return self._running.deadline
+
+    def lease_lost(self) -> bool:
+        return self._lines.board.lost()
+
+    def cancelled(self) -> bool:
+        return self._running.stop in (Stop.CANCEL, Stop.SHUTDOWN)
+
+    async def progress(self, percent: float, message: str) -> None:
+        await self._lines.send(self.claim, progress_text(percent, message))
+
+    def progress_sync(self, percent: float, message: str) -> None:
+        sending = self.progress(percent, message)
+        asyncio.run_coroutine_threadsafe(sending, self._loop).result(PROGRESS_PATIENCE)
+
+
+class PipeLine:
+    """The line of a handler that runs alone in a child process; the pipe's other end is the worker."""
+
+    __slots__ = ("_outbox", "claim", "deadline", "worker")
+
+    def __init__(self, claim: Claim, worker: str, outbox: IO[bytes]) -> None:
+        self.claim = claim
+        self.worker = worker
+        self.deadline: float | None = None  # the worker ends this process when the time is over
+        self._outbox = outbox
+
+    def lease_lost(self) -> bool:
+        return False  # a worker that has lost its lease kills its children
+
+    def cancelled(self) -> bool:
+        return False  # and so does one that is told to cancel
+
+    async def progress(self, percent: float, message: str) -> None:
+        self.progress_sync(percent, message)
+
+    def progress_sync(self, percent: float, message: str) -> None:
+        self._outbox.write(pack({"progress": progress_text(percent, message)}))

@@ -1,0 +1,27 @@
+"""What a worker is told when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from penstock.engine import Retention
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """Made by the front door from settings, declared queues and the command line."""
+
+    queues: Mapping[str, int | None]  # queue -> how many of its jobs this worker runs at once, at most
+    slots: int = 10
+    lease: float = 30.0  # seconds without a heartbeat after which the worker is given up
+    grace: float = 30.0  # seconds that running jobs get to finish when the worker stops
+    fingerprints: Callable[[], Mapping[str, str]]  # the tasks this worker knows now, by signature
+    retentions: tuple[Retention, ...] = ()
+    keep_dead: float = 30 * 86_400.0  # seconds
+    app_ref: str | None = None  # module:app, for jobs that run in a process of their own
+    unkept: frozenset[str] = field(default=frozenset())  # queues whose completed jobs leave no record
+
+    @property
+    def beat_every(self) -> float:
+        return min(2.0, self.lease / 3)

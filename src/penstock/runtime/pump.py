@@ -1,0 +1,234 @@
+"""The conversation with the engine: settle what ended and claim what fits, in one call, as handlers run."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections import deque
+from collections.abc import Mapping
+from uuid import uuid4
+
+from penstock.engine import Engine, Settled, Settlement, Want
+from penstock.model.decide import End, Facts, Returned, decide
+from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, WorkerExpired
+from penstock.model.job import Claim
+from penstock.model.outcome import COMPLETED, Completed, Outcome, Released
+from penstock.model.retry import Retry
+from penstock.runtime.backoff import Backoff, jittered
+from penstock.runtime.board import Board
+from penstock.runtime.executor import Executor
+from penstock.runtime.options import WorkerOptions
+from penstock.runtime.running import Running
+
+log = logging.getLogger("penstock.worker")
+
+MAX_SETTLE = 1_000  # settlements in one call
+MAX_SETTLE_BYTES = 4 * 1024 * 1024
+MAX_PREFETCH = 500
+PREFETCH_SECONDS = 0.010  # how much work may be claimed ahead of the slots
+MAX_UNSETTLED = 5_000  # ended but not acknowledged; beyond it nothing new is claimed
+POLL = 4.0  # seconds between looks at the queues when no wake-up comes
+
+_SAFE_POLICY = Retry()
+
+
+class Pump:
+    """Touched by the event loop only."""
+
+    def __init__(self, engine: Engine, worker: str, board: Board, options: WorkerOptions) -> None:
+        self._engine = engine
+        self._worker = worker
+        self._board = board
+        self._options = options
+        self._ends: deque[Settlement] = deque()
+        self._again = False  # an earlier settle of what is in _ends may have succeeded
+        self._lost_requests: list[str] = []  # claims whose answer was lost
+        self._paused: frozenset[str] = frozenset()
+        self._backoff = Backoff()
+        self._looked_empty = (
+            asyncio.Event()
+        )  # the last look found nothing: only a wake-up makes us look again
+        self._kick = asyncio.Event()
+        self._exchanged = asyncio.Event()
+        self._rate = 0.0  # jobs per second, smoothed
+        self._ended_since = 0
+        self._since = time.monotonic()
+        self.claiming = True
+        self.expired = False
+        self.settled = 0
+        self.refused = 0
+        self.executor: Executor
+
+    # -- what the worker is told --------------------------------------------------------------------
+    def ended(self, running: Running, end: End) -> Outcome:
+        """A run ended: decide what it means, to be written with the next call."""
+        claim = running.claim
+        ran_for = time.monotonic() - running.started
+        outcome = _outcome(running, end, ran_for, self._worker)
+        self._ends.append(
+            Settlement(claim.id, claim.token, outcome, ran_for, claim.queue not in self._options.unkept)
+        )
+        self._ended_since += 1
+        self._kick.set()
+        if outcome is not COMPLETED:
+            _report(claim, outcome)
+        return outcome
+
+    def hand_back(self, claims: list[Claim]) -> None:
+        """Release claims that were not started."""
+        self._ends.extend(Settlement(c.id, c.token, Released()) for c in claims)
+        self._kick.set()
+
+    def pause(self, queues: frozenset[str]) -> None:
+        """These queues are paused now: give back what was claimed from them and not started."""
+        self._paused = queues
+        if queues:
+            self.hand_back(self.executor.take_back(queues))
+
+    def wake(self) -> None:
+        """There may be work."""
+        self._looked_empty.clear()
+        self._kick.set()
+
+    @property
+    def idle(self) -> bool:
+        """Nothing runs, nothing is ready, everything is settled."""
+        return not (self._ends or self.executor.running or self.executor.ready)
+
+    @property
+    def looked_empty(self) -> bool:
+        """The last look at the queues found nothing."""
+        return self._looked_empty.is_set()
+
+    # -- the loop -----------------------------------------------------------------------------------
+    async def round(self) -> None:
+        """One exchange with the engine, or one wait for a reason to have one."""
+        want = self._want()
+        if not self._ends and want is None:
+            await self._rest()
+            return
+        ends = self._take_ends()
+        try:
+            settled = await self._exchange(ends, want)
+        except WorkerExpired:
+            self.expired = True
+        except EngineError as error:
+            self._failed(error, ends, want)
+            await asyncio.sleep(self._backoff.next())
+        else:
+            self._backoff.reset()
+            self._again = False
+            self._succeeded(ends, want, settled)
+            self._exchanged.set()
+
+    async def listen(self) -> None:
+        """Wait for wake-ups, and look by ourselves now and then: a wake-up is only a hint."""
+        queues = list(self._options.queues)
+        while True:
+            await self._looked_empty.wait()
+            try:
+                await self._engine.wait(queues, jittered(POLL))
+            except EngineError:
+                await asyncio.sleep(jittered(1.0))
+            self.wake()
+
+    async def exchanged(self) -> None:
+        """Until the next exchange is done."""
+        self._exchanged.clear()
+        await self._exchanged.wait()
+
+    async def _rest(self) -> None:
+        self._kick.clear()
+        await self._kick.wait()
+
+    async def _exchange(self, ends: list[Settlement], want: Want | None) -> Settled:
+        while self._lost_requests:
+            await self._engine.release(self._worker, self._lost_requests[0])
+            self._lost_requests.pop(0)
+        if ends:
+            return await self._engine.settle(ends, want, again=self._again)
+        assert want is not None
+        return Settled([], await self._engine.claim(want))
+
+    def _succeeded(self, ends: list[Settlement], want: Want | None, settled: Settled) -> None:
+        for end, accepted in zip(ends, settled.accepted, strict=True):
+            if not accepted:
+                self.refused += 1
+                log.warning("settlement refused: job %s had passed on (token %s)", end.id, end.token)
+        self.settled += len(ends)
+        self.expired = self.expired or settled.expired
+        if want is not None:
+            # Fewer than wanted may only mean that others were at the same rows: look once more.
+            if not settled.claims:
+                self._looked_empty.set()
+            self.executor.offer(settled.claims)
+        self._measure()
+
+    def _failed(self, error: EngineError, ends: list[Settlement], want: Want | None) -> None:
+        self._ends.extendleft(reversed(ends))
+        if isinstance(error, OutcomeUnknown):
+            self._again = self._again or bool(ends)
+            if want is not None:
+                self._lost_requests.append(want.request)
+        elif not isinstance(error, EngineUnavailable):
+            log.error("the engine refused: %s", error)
+        else:
+            log.warning("the engine is not available: %s", error)
+
+    def _measure(self) -> None:
+        now = time.monotonic()
+        if now - self._since >= 0.02:
+            rate = self._ended_since / (now - self._since)
+            self._rate = rate if self._rate == 0 else 0.7 * self._rate + 0.3 * rate
+            self._ended_since, self._since = 0, now
+
+    # -- what fits ----------------------------------------------------------------------------------
+    def _take_ends(self) -> list[Settlement]:
+        ends: list[Settlement] = []
+        size = 0
+        while self._ends and len(ends) < MAX_SETTLE and size < MAX_SETTLE_BYTES:
+            end = self._ends.popleft()
+            size += len(end.outcome.result or "") + len(end.outcome.error or "")
+            ends.append(end)
+        return ends
+
+    def _want(self) -> Want | None:
+        if not (self.claiming and not self.looked_empty and self._board.may_claim()):
+            return None
+        if len(self._ends) > MAX_UNSETTLED:
+            return None
+        executor = self.executor
+        ahead = min(MAX_PREFETCH, int(self._rate * PREFETCH_SECONDS))
+        free = self._board.slots + ahead - len(executor.running) - len(executor.ready)
+        queues = self._room(free)
+        if not queues:
+            return None
+        limit = min(free, sum(queues.values()))
+        return Want(self._worker, uuid4().hex, queues, limit, self._options.fingerprints())
+
+    def _room(self, free: int) -> Mapping[str, int]:
+        """How many each queue may give us; a queue with a limit of its own is never claimed ahead."""
+        room: dict[str, int] = {}
+        for queue, limit in self._options.queues.items():
+            fits = free if limit is None else min(free, limit - self.executor.per_queue[queue])
+            if fits > 0 and queue not in self._paused:
+                room[queue] = fits
+        return room
+
+
+def _outcome(running: Running, end: End, ran_for: float, worker: str) -> Outcome:
+    if type(end) is Returned and end.dropped is None:
+        return COMPLETED if end.result is None else Completed(end.result)
+    claim = running.claim
+    policy = running.task.policy_for(claim.options) if running.task else _SAFE_POLICY
+    facts = Facts(claim.attempt, claim.max_attempts, claim.crashes, ran_for, worker, random.random())
+    return decide(facts, end, policy)
+
+
+def _report(claim: Claim, outcome: Outcome) -> None:
+    if outcome.error is not None or outcome.park is not None:
+        log.warning(
+            "job %s (%s): %s", claim.id, claim.task, outcome.note or f"runs again in {outcome.delay:.1f} s"
+        )

@@ -1,0 +1,73 @@
+"""One run of one job, from claim to end, as the worker holds it."""
+
+from __future__ import annotations
+
+import time
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from penstock.model.decide import End, Stopped, end_of, timed_out
+from penstock.model.job import Claim
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+    from asyncio import Task as AsyncTask
+
+    from penstock.tasks.task import Task
+
+
+class Stop(Enum):
+    """Why a run is being ended from outside."""
+
+    TIMEOUT = "timeout"
+    CANCEL = "cancel"
+    SHUTDOWN = "shutdown"
+
+
+class Running:
+    """Touched by the event loop only; a handler's thread reads `stop`."""
+
+    __slots__ = (
+        "args",
+        "claim",
+        "deadline",
+        "handle",
+        "loop",
+        "settled",
+        "slot",
+        "started",
+        "stop",
+        "stopped_at",
+        "task",
+        "timeout",
+    )
+
+    def __init__(self, claim: Claim, slot: int, loop: AbstractEventLoop) -> None:
+        self.claim = claim
+        self.slot = slot
+        self.loop = loop
+        self.started = time.monotonic()
+        self.task: Task[..., Any] | None = None
+        self.args: dict[str, Any] = {}
+        self.timeout: float | None = None
+        self.deadline: float | None = None
+        self.handle: AsyncTask[None] | None = None  # None: it runs in a thread
+        self.stop: Stop | None = None
+        self.stopped_at = 0.0
+        self.settled = False
+
+    def ended_by(self, error: BaseException) -> End:
+        """What raising `error` means, given whether the run was being stopped."""
+        assert self.task is not None
+        if self.stop is not None:
+            return self.stopped()
+        policy = self.task.policy_for(self.claim.options)
+        return end_of(error, policy, self.task.classify)
+
+    def stopped(self) -> End:
+        """What being stopped means."""
+        if self.stop is Stop.TIMEOUT:
+            assert self.task is not None
+            assert self.timeout is not None
+            return timed_out(self.timeout, self.task.policy_for(self.claim.options))
+        return Stopped(cancelled=self.stop is Stop.CANCEL)

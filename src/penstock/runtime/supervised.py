@@ -1,0 +1,187 @@
+"""One worker process, seen from its supervisor: born, registered, beaten for, buried."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from penstock.engine import Engine, Orders, WorkerInfo
+from penstock.model.decide import judge
+from penstock.model.errors import EngineError
+from penstock.runtime.backoff import Backoff
+from penstock.runtime.board import MAX_SLOTS, Board
+from penstock.runtime.child import EXIT_BAD_APP, EXIT_EXPIRED, EXIT_RECYCLE
+from penstock.runtime.heart import beat
+from penstock.runtime.solo import how_it_ended
+from penstock.runtime.wire import MAX_LINE, pack, unpack
+
+log = logging.getLogger("penstock.supervisor")
+
+_T = TypeVar("_T")
+EngineFor = Callable[[str, str], Awaitable[Engine]]
+
+EXTRA = 5.0  # seconds beyond the grace period before a worker that does not end is killed
+
+
+class BadApp(Exception):
+    """The worker could not load the app or reach its engine."""
+
+
+class Supervised:
+    """Touched by the supervisor's event loop only."""
+
+    def __init__(self, app_ref: str, wishes: dict[str, Any], log_level: str) -> None:
+        self._config = {"app": app_ref, "wishes": wishes, "log_level": log_level}
+        self._process: asyncio.subprocess.Process | None = None
+        self._writer: asyncio.StreamWriter | None = None
+        self._killer: asyncio.TimerHandle | None = None
+        self._grace = 30.0
+        self._began = time.monotonic()
+        self._drain: str | None = None
+        self.ended_well = False
+
+    @property
+    def lived(self) -> float:
+        return time.monotonic() - self._began
+
+    def drain(self, *, now: bool) -> None:
+        """Ask the worker to end; kill it when it does not."""
+        self._drain = "now" if now else "soon"
+        self._tell({"drain": self._drain})
+        if self._killer is not None:
+            self._killer.cancel()
+        patience = EXTRA if now else self._grace + EXTRA
+        self._killer = asyncio.get_running_loop().call_later(patience, self._kill)
+
+    async def live(self, engine_for: EngineFor) -> None:
+        """From start to burial."""
+        board_fd = Board.make_file(MAX_SLOTS)
+        try:
+            reader = await self._spawn(board_fd)
+            hello = await self._hello(reader)
+            engine = await engine_for(hello["url"], hello["schema"])
+            board = Board.shared(board_fd, MAX_SLOTS, hello["lease"])
+            await self._supervise(engine, board, hello)
+        finally:
+            os.close(board_fd)
+            await self._end()
+
+    async def _spawn(self, board_fd: int) -> asyncio.StreamReader:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "penstock.runtime.child",
+                str(theirs.fileno()),
+                str(board_fd),
+                str(os.getpid()),
+                pass_fds=[theirs.fileno(), board_fd],
+            )
+        reader, self._writer = await asyncio.open_connection(sock=ours, limit=MAX_LINE)
+        self._tell(self._config)
+        return reader
+
+    async def _hello(self, reader: asyncio.StreamReader) -> dict[str, Any]:
+        with contextlib.suppress(ConnectionError):
+            if line := await reader.readline():
+                hello = unpack(line)
+                if "failed" in hello:
+                    raise BadApp(hello["failed"])
+                return hello
+        assert self._process is not None
+        raise BadApp(how_it_ended(await self._process.wait()))
+
+    async def _supervise(self, engine: Engine, board: Board, hello: dict[str, Any]) -> None:
+        worker = WorkerInfo(
+            id=hello["worker"], name=hello["name"], queues=tuple(hello["queues"]), slots=hello["slots"]
+        )
+        self._grace = hello["grace"]
+        board.beaten(time.monotonic())
+        await _insist(lambda: engine.register(worker, board.ttl), board.ttl)
+        self._tell({"go": True})
+        if self._drain is not None:
+            self._tell({"drain": self._drain})
+        beating = asyncio.create_task(self._beat_on(engine, board, worker.id))
+        try:
+            assert self._process is not None
+            code = await self._process.wait()
+        finally:
+            beating.cancel()
+        await self._bury(engine, board, worker, code)
+
+    async def _beat_on(self, engine: Engine, board: Board, worker: str) -> None:
+        while True:
+            pause = min(2.0, board.ttl / 3)
+            try:
+                orders = await beat(engine, worker, board)
+                self._pass_on(orders)
+                if orders.given_up:
+                    self.drain(now=True)
+                    return
+            except (EngineError, TimeoutError) as error:
+                log.warning("heartbeat of worker %s missed: %s", worker, error)
+                pause /= 4
+            await asyncio.sleep(pause)
+
+    def _pass_on(self, orders: Orders) -> None:
+        if orders != self._last_orders:
+            self._last_orders = orders
+            self._tell({"orders": [orders.given_up, list(orders.cancel), sorted(orders.paused)]})
+
+    _last_orders = Orders()
+
+    async def _bury(self, engine: Engine, board: Board, worker: WorkerInfo, code: int) -> None:
+        """Take back what the worker held: at once, under its tokens."""
+        begun = board.begun()
+        rescued = await _insist(lambda: engine.rescue_worker(worker.id, begun, judge), board.ttl)
+        self.ended_well = code in (0, EXIT_RECYCLE, EXIT_EXPIRED)
+        if not self.ended_well:
+            log.error(
+                "worker %s died: %s; %d of its jobs were taken back",
+                worker.name,
+                how_it_ended(code),
+                len(rescued),
+            )
+        if code == EXIT_BAD_APP:
+            raise BadApp(how_it_ended(code))
+
+    async def _end(self) -> None:
+        if self._killer is not None:
+            self._killer.cancel()
+        if self._writer is not None:
+            self._writer.close()
+        self._kill()
+        if self._process is not None:
+            await self._process.wait()
+
+    def _tell(self, message: dict[str, Any]) -> None:
+        if self._writer is not None and not self._writer.is_closing():
+            self._writer.write(pack(message))
+
+    def _kill(self) -> None:
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGKILL)
+
+
+async def _insist(verb: Callable[[], Awaitable[_T]], patience: float) -> _T:
+    """Until it is done, or until the lease is over, when everybody else's sweep does it."""
+    backoff = Backoff(cap=1.0)
+    until = time.monotonic() + patience
+    while True:
+        try:
+            return await verb()
+        except EngineError as error:
+            if time.monotonic() > until:
+                raise
+            log.warning("%s; trying again", error)
+            await asyncio.sleep(backoff.next())

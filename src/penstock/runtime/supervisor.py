@@ -1,0 +1,107 @@
+"""The supervisor: a process without user code that beats for, watches and restarts worker processes.
+
+A handler that holds the GIL stops every thread of its process; it cannot stop this one. So a worker's lease
+says only whether its process lives, never how long a job takes. When a worker process dies the supervisor
+sees it at once and hands its jobs back, knowing from the shared board which of them had begun.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.engine import Engine
+from penstock.model.errors import PenstockError
+from penstock.runtime.backoff import Backoff
+from penstock.runtime.supervised import BadApp, Supervised
+
+log = logging.getLogger("penstock.supervisor")
+
+OpenEngine = Callable[[str, str], Awaitable[Engine]]  # url, schema
+
+STEADY = 10.0  # seconds a worker must live for its restart not to be put off
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisorOptions:
+    app_ref: str
+    processes: int = 1
+    wishes: dict[str, Any] = field(default_factory=dict)  # what the command line asks of the app
+    log_level: str = "INFO"
+
+
+class Supervisor:
+    """Touched by its event loop only."""
+
+    def __init__(self, options: SupervisorOptions, open_engine: OpenEngine) -> None:
+        self._options = options
+        self._open_engine = open_engine
+        self._engine: Engine | None = None
+        self._opening = asyncio.Lock()
+        self._workers: list[Supervised] = []
+        self._signals = 0
+        self._stopping = asyncio.Event()
+        self.problem: str | None = None  # why it could not begin
+
+    async def run(self) -> int:
+        """Until told to stop; the exit code."""
+        loop = asyncio.get_running_loop()
+        for name in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(name, self.stop)
+        try:
+            await asyncio.gather(*(self._keep_one() for _ in range(self._options.processes)))
+        finally:
+            if self._engine is not None:
+                await self._engine.close()
+        return 1 if self.problem else 0
+
+    def stop(self) -> None:
+        """The first call drains, the second hands running jobs back at once."""
+        self._signals += 1
+        self._stopping.set()
+        for worker in self._workers:
+            worker.drain(now=self._signals > 1)
+
+    async def restart(self) -> None:
+        """Replace every worker by one with the code as it is now."""
+        for worker in self._workers:
+            worker.drain(now=True)
+
+    async def _keep_one(self) -> None:
+        """Keep one worker process alive: when it ends, take its jobs back and start another."""
+        backoff = Backoff(first=0.1, cap=10.0)
+        began_once = False
+        while not self._stopping.is_set():
+            worker = Supervised(self._options.app_ref, self._options.wishes, self._options.log_level)
+            self._workers.append(worker)
+            try:
+                await worker.live(self._engine_for)
+                began_once = True
+            except BadApp as error:
+                log.error("the worker could not start: %s", error)
+                if not began_once:
+                    self.problem = str(error)
+                    self.stop()
+                    return
+            finally:
+                self._workers.remove(worker)
+            if worker.lived >= STEADY or worker.ended_well:
+                backoff.reset()
+                continue
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), backoff.next())
+
+    async def _engine_for(self, url: str, schema: str) -> Engine:
+        """The engine the workers use, opened once, as the first of them names it."""
+        async with self._opening:
+            if self._engine is None:
+                try:
+                    self._engine = await self._open_engine(url, schema)
+                except PenstockError as error:
+                    raise BadApp(str(error)) from error
+            return self._engine

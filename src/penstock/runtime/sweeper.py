@@ -1,0 +1,91 @@
+"""Upkeep that every worker does: stage what is due, rescue, expire, prune. No leader is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from penstock.engine import Engine
+from penstock.model.decide import judge
+from penstock.model.errors import EngineError
+from penstock.runtime.backoff import jittered
+from penstock.runtime.options import WorkerOptions
+
+log = logging.getLogger("penstock.sweeper")
+
+STEP = 500  # rows a round touches at most
+LOOK_AHEAD = 1.2  # seconds; jobs delayed elsewhere may fall due sooner than the next we know of
+
+Chore = Callable[[], Awaitable[float]]
+
+
+class Sweeper:
+    """Each chore does one bounded round and says in how many seconds to come again."""
+
+    def __init__(self, engine: Engine, options: WorkerOptions) -> None:
+        self._engine = engine
+        self._options = options
+        self._sooner = asyncio.Event()
+        now = time.monotonic()
+        self._chores: dict[Chore, float] = dict.fromkeys(
+            (self.stage, self.rescue, self.expire, self.prune, self.purge, self.tidy), now
+        )
+
+    def due_in(self, seconds: float) -> None:
+        """A job of ours falls due then: stage it on time."""
+        at = time.monotonic() + seconds
+        if at < self._chores[self.stage]:
+            self._chores[self.stage] = at
+            self._sooner.set()
+
+    async def run(self) -> None:
+        while True:
+            chore = min(self._chores, key=lambda c: self._chores[c])
+            if await self._sooner_than(self._chores[chore]):
+                continue
+            self._chores[chore] = time.monotonic() + 3600  # so that due_in() during the round is not lost
+            self._chores[chore] = min(self._chores[chore], time.monotonic() + await self._round(chore))
+
+    async def _sooner_than(self, at: float) -> bool:
+        """Sleep until `at`; True when woken earlier because something falls due before it."""
+        self._sooner.clear()
+        try:
+            await asyncio.wait_for(self._sooner.wait(), max(0.0, at - time.monotonic()))
+        except TimeoutError:
+            return False
+        return True
+
+    async def _round(self, chore: Chore) -> float:
+        try:
+            return await chore()
+        except EngineError as error:
+            log.warning("upkeep put off: %s", error)
+            return jittered(1.0)
+
+    async def stage(self) -> float:
+        next_due = await self._engine.stage(STEP)
+        return jittered(LOOK_AHEAD) if next_due is None else min(next_due, LOOK_AHEAD)
+
+    async def rescue(self) -> float:
+        rescued = await self._engine.rescue(STEP, judge)
+        for job in rescued:
+            log.warning(
+                "rescued job %s (%s) from lost worker %s: %s", job.id, job.task, job.worker, job.state
+            )
+        return 0.0 if len(rescued) >= STEP else jittered(min(10.0, self._options.lease / 3))
+
+    async def expire(self) -> float:
+        return 0.0 if await self._engine.expire(STEP) >= STEP else jittered(30.0)
+
+    async def prune(self) -> float:
+        removed = [await self._engine.prune(retention, STEP) for retention in self._options.retentions]
+        return 0.1 if STEP in removed else jittered(60.0)
+
+    async def purge(self) -> float:
+        return 0.1 if await self._engine.purge(self._options.keep_dead, STEP) >= STEP else jittered(3600.0)
+
+    async def tidy(self) -> float:
+        await self._engine.tidy()
+        return jittered(30.0)

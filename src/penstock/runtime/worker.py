@@ -1,0 +1,174 @@
+"""A worker: claims jobs, runs them, settles them. It is beaten for by a supervisor, or by its own heart."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+from collections.abc import Coroutine
+from typing import Any
+from uuid import uuid4
+
+from penstock.engine import Engine, Orders, WorkerInfo
+from penstock.model.decide import End
+from penstock.runtime.board import Board
+from penstock.runtime.executor import Executor
+from penstock.runtime.links import Lines
+from penstock.runtime.options import WorkerOptions
+from penstock.runtime.pump import Pump
+from penstock.runtime.running import Running, Stop
+from penstock.runtime.solo import SoloPool
+from penstock.runtime.sweeper import Sweeper
+from penstock.tasks.registry import Registry
+
+log = logging.getLogger("penstock.worker")
+
+TICK = 0.1  # seconds between looks at deadlines and at the lease
+LAST_WORDS = 2.0  # seconds for the last settlements when the grace period is over
+MAX_STUCK = 8  # runs that do not stop, before the process is recycled
+
+
+class Worker:
+    """One process's worth of slots over one engine. Touched by the event loop only."""
+
+    def __init__(self, engine: Engine, registry: Registry, options: WorkerOptions, board: Board) -> None:
+        self.id = str(uuid4())
+        self.options = options
+        self.board = board
+        self._engine = engine
+        self._pump = Pump(engine, self.id, board, options)
+        self._sweeper = Sweeper(engine, options)
+        solo = SoloPool(options.app_ref, self.id)
+        lines = Lines(engine, board, self.id)
+        self.executor = Executor(registry, board, solo, lines, self._ended)
+        self._pump.executor = self.executor
+        self._stopping = asyncio.Event()
+        self._now = asyncio.Event()
+        self.recycle = False  # too many runs do not stop: only a new process helps
+
+    def info(self) -> WorkerInfo:
+        return WorkerInfo(
+            id=self.id,
+            name=f"{socket.gethostname()}:{os.getpid()}",
+            queues=tuple(self.options.queues),
+            slots=self.options.slots,
+        )
+
+    @property
+    def expired(self) -> bool:
+        """This worker was given up: it must stop, and begin again under a new id."""
+        return self._pump.expired or self.board.lost()
+
+    @property
+    def settled(self) -> int:
+        return self._pump.settled
+
+    # -- orders -------------------------------------------------------------------------------------
+    def obey(self, orders: Orders) -> None:
+        """Do what a heartbeat brought back."""
+        if orders.given_up:
+            self.board.give_up()
+        for order in orders.cancel:
+            running = self.executor.running.get(order.token)
+            if running is not None:
+                self.executor.stop(running, Stop.CANCEL)
+            else:
+                self._pump.hand_back(self.executor.take_back(token=order.token))
+        self._pump.pause(orders.paused)
+
+    def drain(self, *, now: bool = False) -> None:
+        """Stop claiming, let running jobs finish within the grace period (or at once hand them back)."""
+        self._pump.claiming = False
+        self._pump.hand_back(self.executor.take_back())
+        self._stopping.set()
+        if now:
+            self._now.set()
+
+    # -- life ---------------------------------------------------------------------------------------
+    async def run(self, *, burst: bool = False) -> None:
+        """Work until told to drain; with `burst`, until there is nothing more to do."""
+        loops = [self._pump.listen(), self._sweeper.run(), self._watch()]
+        tasks = [asyncio.create_task(loop) for loop in loops]
+        pumping = asyncio.create_task(self._pump_on())
+        stop = asyncio.create_task(self._until_idle() if burst else self._stopping.wait())
+        try:
+            await self._first(pumping, stop, *tasks)
+            if not self.expired:
+                await self._finish(pumping)
+        finally:
+            await _cancel(pumping, stop, *tasks)
+            await self._drop_all()
+            await self.executor.close()
+
+    async def _first(self, *tasks: asyncio.Task[Any]) -> None:
+        """Until one of the loops ends; one that broke tells why."""
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
+    async def _pump_on(self) -> None:
+        while not self.expired:
+            await self._pump.round()
+
+    async def _until_idle(self) -> None:
+        while not (self._pump.looked_empty and self._pump.idle):
+            await self._pump.exchanged()
+        self.drain()
+
+    async def _watch(self) -> None:
+        while not self.expired:
+            await asyncio.sleep(TICK)
+            self.executor.tick()
+            if self.executor.stuck >= MAX_STUCK and not self.recycle:
+                log.warning(
+                    "%d runs do not stop; this process ends and a new one begins", self.executor.stuck
+                )
+                self.recycle = True
+                self.drain()
+        log.error("this worker was given up: its heartbeat was not seen for %g s", self.options.lease)
+
+    async def _finish(self, pumping: asyncio.Task[None]) -> None:
+        """The grace period: running jobs end by themselves, or are ended."""
+        grace = _first_of(self._until_empty(), self._now.wait(), pumping)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(grace, self.options.grace)
+        for running in list(self.executor.running.values()):
+            self.executor.stop(running, Stop.SHUTDOWN)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._until_empty(), LAST_WORDS)
+
+    async def _until_empty(self) -> None:
+        while not self._pump.idle:
+            await self._pump.exchanged()
+
+    async def _drop_all(self) -> None:
+        """Whatever still runs is not ours any more, or is handed back when the process is gone."""
+        for running in list(self.executor.running.values()):
+            self.board.end(running.slot)
+            if running.handle is not None:
+                running.settled = True
+                await _cancel(running.handle)
+
+    def _ended(self, running: Running, end: End) -> None:
+        outcome = self._pump.ended(running, end)
+        if outcome.delay > 0:
+            self._sweeper.due_in(outcome.delay)
+
+
+async def _cancel(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=1.0)
+
+
+async def _first_of(*awaitables: Coroutine[Any, Any, Any] | asyncio.Task[Any]) -> None:
+    tasks = [asyncio.ensure_future(a) for a in awaitables]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task, given in zip(tasks, awaitables, strict=True):
+            if task is not given:
+                task.cancel()

@@ -1,0 +1,152 @@
+"""Arguments on their way in and out: validated against the signature, written as strict JSON, read back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from penstock.model.errors import InvalidArguments, InvalidOption, InvalidValue, Problem, ValueTooLarge
+from penstock.model.values import dumps
+from penstock.tasks.problems import field_names, problems_of
+from penstock.tasks.shapes import fingerprint, is_plain
+from penstock.tasks.signature import Signature
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter, ValidationError
+
+
+class _Codec(NamedTuple):
+    """What the hot path needs of pydantic, looked up once."""
+
+    from_python: Callable[[Any], dict[str, Any]]
+    from_json: Callable[[str], dict[str, Any]]
+    is_plain: bool  # validated values are JSON already
+    misfit: type[ValidationError]
+
+
+class Arguments:
+    """The arguments of one task. What pydantic needs is built when the first call is made."""
+
+    def __init__(self, task: str, signature: Signature, limit: int) -> None:
+        self._task = task
+        self._signature = signature
+        self._limit = limit
+
+    def encode(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The payload as JSON text, and the validated values; InvalidArguments names every misfit."""
+        codec = self._codec
+        try:
+            values = codec.from_python(self._bind(args, kwargs) if args else kwargs)
+        except codec.misfit as error:
+            problem = self._misfit(error)
+        else:
+            return (self._plain(values) if codec.is_plain else self._serialised(values)), values
+        # Raised out here, so that pydantic's error, which quotes values, does not travel along.
+        raise problem
+
+    def decode(self, text: str) -> dict[str, Any]:
+        """The handler's keyword arguments from a stored payload.
+
+        InvalidArguments where it does not fit the signature, InvalidValue where it is not JSON at all.
+        """
+        codec = self._codec
+        try:
+            return codec.from_json(text)
+        except codec.misfit as error:
+            if error.errors(include_input=False)[0]["type"] == "json_invalid":
+                raise InvalidValue(f"the stored payload of task {self._task!r} is not JSON") from None
+            problem = self._misfit(error)
+        raise problem
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of the payload; of types that have none, the names alone."""
+        from pydantic.errors import PydanticInvalidForJsonSchema  # noqa: PLC0415
+
+        try:
+            return self._adapter.json_schema(mode="validation")
+        except PydanticInvalidForJsonSchema:
+            return {"type": "object", "properties": {name: {} for name in self._signature.names}}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Names the shape of the payload: it changes when an older payload might not fit any more."""
+        return fingerprint(self.schema, self._signature.types)
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        positional = self._signature.positional
+        if len(args) > len(positional):
+            told = f"{len(args)} values were given by position; the task takes at most {len(positional)}"
+            raise InvalidArguments(self._task, [Problem("arguments", told)])
+        given = dict(zip(positional, args, strict=False))
+        if twice := given.keys() & kwargs.keys():
+            told = "is given by position and by name; give it once"
+            raise InvalidArguments(self._task, [Problem(name, told) for name in sorted(twice)])
+        return given | kwargs
+
+    def _plain(self, values: dict[str, Any]) -> str:
+        try:
+            return dumps(values, self._limit, "arguments")
+        except ValueTooLarge:
+            raise
+        except InvalidValue:
+            # An Any parameter may hold what only the serialiser can write.
+            return self._serialised(values)
+
+    def _serialised(self, values: dict[str, Any]) -> str:
+        from pydantic_core import PydanticSerializationError  # noqa: PLC0415
+
+        try:
+            ready = self._adapter.dump_python(values, mode="json", warnings="error")
+        except PydanticSerializationError:
+            raise InvalidValue(
+                f"the arguments of task {self._task!r} hold a value that cannot be written as JSON"
+            ) from None
+        text = dumps(ready, self._limit, "arguments")
+        self._check_round_trip(text, values)
+        return text
+
+    def _check_round_trip(self, text: str, values: dict[str, Any]) -> None:
+        codec = self._codec
+        try:
+            back = codec.from_json(text)
+        except codec.misfit:
+            back = {}
+        told = "does not come back equal from JSON; give it a type that does, or pass a reference"
+        if changed := [name for name in values if name not in back or back[name] != values[name]]:
+            raise InvalidArguments(self._task, [Problem(name, told) for name in changed])
+
+    def _misfit(self, error: ValidationError) -> InvalidArguments:
+        return InvalidArguments(
+            self._task, problems_of(error, self._signature.names, field_names(self.schema))
+        )
+
+    @cached_property
+    def _codec(self) -> _Codec:
+        from pydantic import ValidationError  # noqa: PLC0415
+
+        validator = self._adapter.validator
+        plain = all(is_plain(kind) for kind in self._signature.types.values())
+        return _Codec(validator.validate_python, validator.validate_json, plain, ValidationError)
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[dict[str, Any]]:
+        from pydantic import ConfigDict, PydanticUserError, TypeAdapter  # noqa: PLC0415
+        from typing_extensions import NotRequired, TypedDict  # noqa: PLC0415
+
+        optional = self._signature.defaults
+        fields = {
+            name: NotRequired[kind] if name in optional else kind
+            for name, kind in self._signature.types.items()
+        }
+        payload = TypedDict(self._task, fields)  # type: ignore[operator]
+        payload.__pydantic_config__ = ConfigDict(
+            extra="forbid", ser_json_bytes="base64", val_json_bytes="base64"
+        )
+        try:
+            return TypeAdapter(payload)
+        except PydanticUserError as error:
+            raise InvalidOption(
+                f"task {self._task!r} takes a type that cannot travel as JSON: {str(error).splitlines()[0]}"
+            ) from None

@@ -1,0 +1,26 @@
+"""A call: one job, validated and ready to be enqueued, alone or with others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from penstock.model.job import NewJob
+
+if TYPE_CHECKING:
+    from penstock.tasks.task import Task
+
+R = TypeVar("R")
+
+
+class Call(Generic[R]):
+    """What `task.call(...)` returns. Its id is made already: enqueueing it twice is enqueueing it once."""
+
+    __slots__ = ("job", "sent", "task")
+
+    def __init__(self, task: Task[Any, R], job: NewJob) -> None:
+        self.task = task
+        self.job = job
+        self.sent = False  # an enqueue of it was begun: the engine may know its id
+
+    def __repr__(self) -> str:
+        return f"<call of {self.job.task} {self.job.id}>"

@@ -1,0 +1,134 @@
+"""A task's options: as written by the user, and as resolved against its queue and the app."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias
+
+from penstock.model.errors import InvalidOption
+from penstock.model.failure import Classifier
+from penstock.model.names import check_name
+from penstock.model.priority import Priority
+from penstock.model.retry import Retry
+from penstock.tasks.gate import Gate, Switch, WhenDisabled
+from penstock.tasks.inherit import (
+    INHERIT,
+    Duration,
+    Inherited,
+    RetryOption,
+    nearest,
+    policy,
+    seconds,
+    time_limit,
+)
+from penstock.tasks.keys import KeyTemplate
+from penstock.tasks.queue import DEFAULT_QUEUE, Queue
+from penstock.tasks.signature import Signature, read_signature
+
+
+
+class Execute(StrEnum):
+    """Where a handler runs: on the worker's event loop, in a thread, or in a process of its own."""
+
+    ASYNC = "async"
+    THREAD = "thread"
+    PROCESS = "process"
+
+
+ExecuteOption: TypeAlias = Execute | Literal["async", "thread", "process"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskOptions:
+    """What `app.task(...)` was given."""
+
+    queue: str = DEFAULT_QUEUE
+    name: str | None = None
+    description: str | None = None
+    timeout: Duration | Inherited | None = INHERIT
+    key: str | None = None
+    retry: RetryOption | None = None
+    priority: Priority | str | int | None = None
+    execute: ExecuteOption | None = None
+    expire_after: Duration | None = None
+    classify: Classifier | None = None
+    enabled: Switch = True
+    when_disabled: WhenDisabled | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A task's declaration, every option resolved."""
+
+    fn: Callable[..., Any]
+    signature: Signature
+    name: str
+    queue: Queue
+    description: str
+    execute: Execute
+    timeout: float | None  # seconds; None: no limit
+    key: KeyTemplate | None
+    retry: Retry
+    priority: Priority
+    expire_after: float | None  # seconds after the due time
+    classify: Classifier | None
+    gate: Gate
+
+
+def task_name(fn: Callable[..., Any], options: TaskOptions) -> str:
+    """The name a task goes by: the one given, else its function's."""
+    name = options.name if options.name is not None else getattr(fn, "__name__", "")
+    if name == "<lambda>" or not name:
+        raise InvalidOption("a task without a function name of its own needs name=")
+    return check_name("task", name)
+
+
+def resolve(fn: Callable[..., Any], options: TaskOptions, queue: Queue) -> Declared:
+    """Check a declaration and fill in what it inherits from its queue."""
+    name = task_name(fn, options)
+    signature = read_signature(fn)
+    what = f"task {name!r}"
+    return Declared(
+        fn=fn,
+        signature=signature,
+        name=name,
+        queue=queue,
+        description=_description(fn, options),
+        execute=_execute(what, options.execute, signature.is_async),
+        timeout=time_limit(f"timeout of {what}", nearest(options.timeout, queue.timeout)),
+        key=None if options.key is None else KeyTemplate(name, options.key, signature),
+        retry=policy(options.retry, queue.retry),
+        priority=queue.priority if options.priority is None else Priority.of(options.priority),
+        expire_after=None
+        if options.expire_after is None
+        else seconds(f"expire_after of {what}", options.expire_after),
+        classify=_classifier(what, options.classify),
+        gate=Gate(what, options.enabled, options.when_disabled or queue.gate.when_disabled),
+    )
+
+
+def _description(fn: Callable[..., Any], options: TaskOptions) -> str:
+    if options.description is not None:
+        return options.description
+    text = inspect.getdoc(fn) or ""
+    return text.partition("\n")[0].strip()
+
+
+def _execute(what: str, given: ExecuteOption | None, is_async: bool) -> Execute:
+    if given is None:
+        return Execute.ASYNC if is_async else Execute.THREAD
+    if given not in tuple(Execute):
+        raise InvalidOption(f"execute= of {what} is {given!r}; use 'async', 'thread' or 'process'")
+    if given == (Execute.THREAD if is_async else Execute.ASYNC):
+        kind, may = ("an async", "'async'") if is_async else ("a sync", "'thread'")
+        raise InvalidOption(f"{what} is {kind} function, which runs as {may} or 'process', not as {given!r}")
+    return Execute(given)
+
+
+def _classifier(what: str, rule: Classifier | None) -> Classifier | None:
+    if rule is not None and not callable(rule):
+        raise InvalidOption(f"classify= of {what} takes a function from an exception to a failure class")
+    return rule

@@ -1,0 +1,137 @@
+"""Group enqueue: calls made at the same time share a commit, and a lone call waits for nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from penstock.engine import Engine
+from penstock.model.errors import EngineUnavailable, OutcomeUnknown
+from penstock.model.job import Enqueued, NewJob
+
+MAX_BATCH = 1_000
+MAX_BATCH_BYTES = 4 * 1_048_576
+UNKNOWN_RETRIES = 5
+FIRST_PAUSE = 0.05  # seconds before asking again after a lost reply; doubles each time
+
+
+class _Waiting(NamedTuple):
+    job: NewJob
+    again: bool
+    answer: asyncio.Future[Enqueued]
+
+
+class Gatherer:
+    """Two streams into one engine: a job with a given key may wait for a key's holder, others must not."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._plain = _Stream(engine)
+        self._keyed = _Stream(engine)
+
+    async def put(self, job: NewJob, *, again: bool) -> Enqueued:
+        """Enqueue one job, together with whatever else arrives while the engine is busy."""
+        return await (self._keyed if job.unique else self._plain).put(job, again=again)
+
+    async def put_many(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
+        """Enqueue in order, in groups that are each all or nothing."""
+        answers: list[Enqueued] = []
+        waiting = deque(jobs)
+        while waiting:
+            answers += await _enqueue(self._engine, _take(waiting), again=again)
+        return answers
+
+    async def drain(self) -> None:
+        """Wait for what is in flight."""
+        await self._plain.drain()
+        await self._keyed.drain()
+
+
+class _Stream:
+    """Touched by one event loop only."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._waiting: deque[_Waiting] = deque()
+        self._flushing: asyncio.Task[None] | None = None
+
+    async def put(self, job: NewJob, *, again: bool) -> Enqueued:
+        answer: asyncio.Future[Enqueued] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(job, again, answer))
+        if self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush())
+        return await answer
+
+    async def drain(self) -> None:
+        if self._flushing is not None:
+            await asyncio.wait([self._flushing])
+
+    async def _flush(self) -> None:
+        try:
+            while self._waiting:
+                await self._send(self._next_batch())
+        finally:
+            self._flushing = None
+
+    def _next_batch(self) -> list[_Waiting]:
+        jobs = _take(deque(w.job for w in self._waiting))
+        taken = [self._waiting.popleft() for _ in jobs]
+        return [w for w in taken if not w.answer.done()]  # a caller that was cancelled wants no job
+
+    async def _send(self, batch: list[_Waiting]) -> None:
+        if not batch:
+            return
+        try:
+            answers = await _enqueue(self._engine, [w.job for w in batch], again=any(w.again for w in batch))
+        except EngineUnavailable as error:
+            _fail(batch, error)
+        except Exception as error:  # noqa: BLE001 - it travels to the callers
+            if len(batch) == 1:
+                _fail(batch, error)
+                return
+            # One bad row spoils a batch: alone, each job gets its own answer.
+            for waiting in batch:
+                await self._send([waiting])
+        else:
+            for waiting, answer in zip(batch, answers, strict=True):
+                if not waiting.answer.done():
+                    waiting.answer.set_result(answer)
+
+
+def _fail(batch: list[_Waiting], error: Exception) -> None:
+    for waiting in batch:
+        if not waiting.answer.done():
+            waiting.answer.set_exception(error)
+
+
+def _take(waiting: deque[NewJob]) -> list[NewJob]:
+    """The next group: bounded by count and by bytes, never empty."""
+    taken: list[NewJob] = []
+    size = 0
+    while waiting and len(taken) < MAX_BATCH:
+        size += len(waiting[0].args)
+        if taken and size > MAX_BATCH_BYTES:
+            break
+        taken.append(waiting.popleft())
+    return taken
+
+
+async def _enqueue(engine: Engine, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
+    """Enqueue, and ask again where the reply was lost: the same ids are never doubled."""
+    unknown: OutcomeUnknown | None = None
+    for attempt in range(UNKNOWN_RETRIES + 1):
+        try:
+            return await engine.enqueue(jobs, again=again or unknown is not None)
+        except OutcomeUnknown as error:
+            unknown = error
+        except EngineUnavailable:
+            # Nothing happened this time; what became of the call before is still not known.
+            if unknown is None:
+                raise
+        if attempt < UNKNOWN_RETRIES:
+            await asyncio.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))
+    assert unknown is not None
+    raise unknown

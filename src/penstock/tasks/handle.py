@@ -1,0 +1,97 @@
+"""The caller's end of a job: what is known of it, and the way to its result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
+
+from penstock.model.errors import JobCancelled, JobFailed, JobNotFound, ResultDropped, ResultUnavailable
+from penstock.model.job import Enqueued, Job
+from penstock.model.states import State
+
+if TYPE_CHECKING:
+    from penstock.tasks.call import Call
+    from penstock.tasks.client import Client
+
+R = TypeVar("R")
+
+
+class JobHandle(Generic[R]):
+    """A job that was enqueued: a snapshot, until refreshed."""
+
+    __slots__ = ("_call", "_client", "duplicate", "id", "state")
+
+    id: str
+    state: State
+    duplicate: bool  # the key was taken: this is the job that holds it
+
+    def __init__(self, client: Client, call: Call[R], answer: Enqueued) -> None:
+        self._client = client
+        self._call = call
+        self.id, self.state, self.duplicate = answer
+
+    @property
+    def key(self) -> str:
+        """The idempotency key: given, or minted with the job."""
+        return self._call.job.key
+
+    @property
+    def queue(self) -> str:
+        return self._call.job.queue
+
+    @property
+    def task(self) -> str:
+        return self._call.job.task
+
+    def refresh(self) -> JobHandle[R]:
+        """Read the job's state anew; JobNotFound where its record is gone."""
+        self.state = self._client.get(self.id, "arefresh").state
+        return self
+
+    async def arefresh(self) -> JobHandle[R]:
+        """Read the job's state anew; JobNotFound where its record is gone."""
+        self.state = (await self._client.aget(self.id)).state
+        return self
+
+    def result(self, timeout: float | None = None) -> R:
+        """Wait for the job to end and return what it returned.
+
+        Raises JobFailed, JobCancelled, ResultDropped, JobNotFound, or ResultTimeout after `timeout` seconds.
+        """
+        return self._read(self._client.finished(self.id, timeout, "aresult"))
+
+    async def aresult(self, timeout: float | None = None) -> R:
+        """Wait for the job to end and return what it returned.
+
+        Raises JobFailed, JobCancelled, ResultDropped, JobNotFound, or ResultTimeout after `timeout` seconds.
+        """
+        return self._read(await self._client.afinished(self.id, timeout))
+
+    def _read(self, job: Job) -> R:
+        self.state = job.state
+        if job.state is not State.COMPLETED:
+            _raise_end(job)
+        note = job.note or ""
+        if job.result_json is None and note.startswith("result dropped"):
+            raise ResultDropped(f"job {job.id} completed; {note}")
+        if job.result_json is None and note.startswith("no-op"):
+            raise ResultUnavailable(f"job {job.id} completed without a result; {note}")
+        result: R = self._call.task.decode_result(job.result_json)
+        return result
+
+    def __repr__(self) -> str:
+        return f"<job {self.task} {self.id} {self.state}>"
+
+
+def found(job: Job | None, job_id: str) -> Job:
+    """The job, or JobNotFound."""
+    if job is None:
+        raise JobNotFound(f"there is no record of job {job_id}; it may have been pruned, or keeps none")
+    return job
+
+
+def _raise_end(job: Job) -> NoReturn:
+    last: dict[str, Any] = job.errors[-1] if job.errors else {}
+    why = f"{last['type']}: {last['message']}" if last else job.note or "no reason was kept"
+    if job.state is State.CANCELLED:
+        raise JobCancelled(f"job {job.id} was cancelled: {job.note or 'no reason was given'}")
+    raise JobFailed(f"job {job.id} failed after {job.attempt} attempts: {why}")

@@ -1,0 +1,70 @@
+"""Options go by the nearest: call, task, queue, app. What is not given is inherited."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import Enum
+from typing import Final, Literal, TypeAlias, TypeVar
+
+from penstock.model.errors import InvalidOption, not_negative
+from penstock.model.retry import Retry, Strategy
+
+T = TypeVar("T")
+
+
+class Inherit(Enum):
+    """Stands for "not given" where None has a meaning of its own."""
+
+    INHERIT = "inherit"
+
+    def __repr__(self) -> str:
+        return "inherited"
+
+
+INHERIT: Final = Inherit.INHERIT
+Inherited: TypeAlias = Literal[Inherit.INHERIT]
+
+Duration: TypeAlias = float | timedelta
+RetryOption: TypeAlias = Retry | str | int
+
+
+def nearest(given: T | Inherited, inherited: T) -> T:
+    """What was given, else what is inherited."""
+    return inherited if given is INHERIT else given
+
+
+def seconds(what: str, value: Duration) -> float:
+    """Read a duration given as seconds or as a timedelta."""
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidOption(f"{what} takes seconds or a timedelta, not {type(value).__name__}")
+    return not_negative(what, value)
+
+
+def time_limit(what: str, value: Duration | None) -> float | None:
+    """Read a timeout: more than 0 seconds, or None for no limit."""
+    if value is None:
+        return None
+    limit = seconds(what, value)
+    if limit == 0:
+        raise InvalidOption(f"{what} of 0 would end every run at once; use None for no limit")
+    return limit
+
+
+def count(what: str, value: int, least: int = 0) -> int:
+    """Read a whole number from `least` up."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InvalidOption(f"{what} takes a whole number from {least} up, not {value!r}")
+    return value
+
+
+def policy(value: RetryOption | None, inherited: Retry) -> Retry:
+    """Read a retry option: a policy, the name of one, or another number of attempts for the inherited one."""
+    if value is None:
+        return inherited
+    found = Retry.of(value)
+    # A number changes the attempts alone; a policy without retries has no delay to keep.
+    if isinstance(value, int) and inherited.strategy is not Strategy.NONE:
+        return inherited.with_attempts(found.attempts)
+    return found

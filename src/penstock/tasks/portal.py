@@ -1,0 +1,26 @@
+"""An event loop in a thread of its own, for programs that have none."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+
+class Portal:
+    """Runs until stopped. Daemonic: it never keeps a program from ending."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="penstock-portal", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.close()
+
+    def stop(self) -> None:
+        """End the loop and wait for its thread."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()

@@ -1,0 +1,109 @@
+"""The registry: every queue and task of an app. What is not in it can be neither enqueued nor run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from penstock.model.errors import InvalidOption, UnknownQueue, UnknownTask
+from penstock.tasks import catalogue
+from penstock.tasks.declared import TaskOptions, resolve, task_name
+from penstock.tasks.queue import DEFAULT_QUEUE, Queue
+from penstock.tasks.task import Task, task_kind
+
+if TYPE_CHECKING:
+    from penstock.tasks.client import Client
+    from penstock.tasks.settings import Settings
+
+
+class Registry:
+    """Queues and tasks by name."""
+
+    def __init__(self, settings: Settings, client: Client, default: Queue) -> None:
+        self._settings = settings
+        self._client = client
+        self._tasks: dict[str, Task[Any, Any]] = {}
+        self._queues = {DEFAULT_QUEUE: default}
+        self._known: dict[str, str] = {}  # name -> fingerprint, built when a worker first asks
+        self._gated: list[Task[Any, Any]] = []
+        self._implied = True  # the default queue is there without having been declared
+
+    @property
+    def tasks(self) -> Mapping[str, Task[Any, Any]]:
+        return MappingProxyType(self._tasks)
+
+    @property
+    def queues(self) -> Mapping[str, Queue]:
+        return MappingProxyType(self._queues)
+
+    def task(self, name: str) -> Task[Any, Any]:
+        """The task of this name, or UnknownTask with the closest names."""
+        if name in self._tasks:
+            return self._tasks[name]
+        raise UnknownTask(f"no task {name!r} is registered; {_closest(name, self._tasks, 'tasks')}")
+
+    def queue(self, name: str) -> Queue:
+        """The queue of this name, or UnknownQueue with the closest names."""
+        if name in self._queues:
+            return self._queues[name]
+        raise UnknownQueue(f"no queue {name!r} is declared; {_closest(name, self._queues, 'queues')}")
+
+    def add_queue(self, queue: Queue) -> Queue:
+        """Declare a queue. Again in the same way is fine; in another way is refused."""
+        known = self._queues.get(queue.name)
+        if known == queue:
+            return known
+        if known is not None and not (queue.name == DEFAULT_QUEUE and self._implied):
+            raise InvalidOption(f"queue {queue.name!r} is declared already, with other options")
+        used = next((t.name for t in self._tasks.values() if t.queue == queue.name), None)
+        if used is not None:
+            raise InvalidOption(f"declare queue {queue.name!r} before task {used!r}, which inherits from it")
+        self._implied = self._implied and queue.name != DEFAULT_QUEUE
+        self._queues[queue.name] = queue
+        return queue
+
+    def add_task(self, fn: Callable[..., Any], options: TaskOptions) -> Task[Any, Any]:
+        """Register a function as a task."""
+        name = task_name(fn, options)
+        if name in self._tasks:
+            raise InvalidOption(f"a task {name!r} is registered already; give one of them another name=")
+        if options.queue not in self._queues:
+            raise UnknownQueue(
+                f"task {name!r} goes to queue {options.queue!r}, which is not declared; "
+                f"write app.queue({options.queue!r}) before it, or {_closest(options.queue, self._queues, 'queues')}"
+            )
+        declared = resolve(fn, options, self._queues[options.queue])
+        limits = self._settings.max_args_bytes, self._settings.max_result_bytes
+        task = task_kind(declared)(declared, self._client, *limits)
+        self._tasks[name] = task
+        return task
+
+    def get(self, name: str) -> Task[Any, Any] | None:
+        """The task of this name, if it is registered."""
+        return self._tasks.get(name)
+
+    def fingerprints(self) -> Mapping[str, str]:
+        """The fingerprint of every task whose gates are open now: what a worker says it can run."""
+        if len(self._known) != len(self._tasks):
+            self._known = {task.name: task.fingerprint for task in self._tasks.values()}
+            self._gated = [task for task in self._tasks.values() if task.is_gated]
+        off = {task.name for task in self._gated if task.closed()}
+        return {name: told for name, told in self._known.items() if name not in off} if off else self._known
+
+    def catalogue(self) -> list[dict[str, Any]]:
+        """Every task with its options and payload schema, as plain rows sorted by name."""
+        return [catalogue.row(task) for _, task in sorted(self._tasks.items())]
+
+    def open_queues(self) -> list[str]:
+        """The queues whose gates are open now."""
+        return [queue.name for queue in self._queues.values() if queue.gate.closed() is None]
+
+
+def _closest(name: str, known: Iterable[str], what: str) -> str:
+    names = sorted(known)
+    close = get_close_matches(name, names, 3)
+    if close:
+        return f"did you mean {' or '.join(repr(n) for n in close)}?"
+    return f"the {what} are {', '.join(names)}" if names else f"there are no {what} yet"

@@ -1,0 +1,68 @@
+"""Results on their way out and back: written as strict JSON, read as the type the handler declares."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from penstock.model.errors import InvalidValue, ResultUnavailable
+from penstock.model.values import dumps
+from penstock.tasks.shapes import is_plain
+from penstock.tasks.signature import Signature
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+class Results:
+    """The results of one task."""
+
+    def __init__(self, task: str, signature: Signature, limit: int) -> None:
+        self._task = task
+        self._signature = signature
+        self._limit = limit
+
+    def encode(self, value: Any) -> tuple[str | None, str | None]:
+        """The result as JSON text; or None and why it cannot be kept. The work is done either way."""
+        if value is None:
+            return None, None
+        try:
+            return dumps(value if self._is_plain else self._ready(value), self._limit, "result"), None
+        except InvalidValue as error:
+            return None, str(error)
+
+    def decode(self, text: str | None) -> Any:
+        """The result as its declared type; ResultUnavailable where what is stored does not fit it."""
+        from pydantic import ValidationError  # noqa: PLC0415
+
+        try:
+            return self._adapter.validate_json(text if text is not None else "null")
+        except ValidationError:
+            pass
+        raise ResultUnavailable(
+            f"the job completed, but what it returned does not fit the return type of task {self._task!r}"
+        )
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        return is_plain(self._signature.returns)
+
+    def _ready(self, value: Any) -> Any:
+        from pydantic_core import PydanticSerializationError  # noqa: PLC0415
+
+        try:
+            return self._adapter.dump_python(value, mode="json", warnings="error")
+        except PydanticSerializationError:
+            raise InvalidValue(
+                f"result is a {type(value).__name__}, which is not what the task says it returns"
+            ) from None
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415
+
+        try:
+            return TypeAdapter(self._signature.returns)
+        except PydanticUserError:
+            # The handler returns something of its own kind; unless it is JSON by itself it is dropped.
+            return TypeAdapter(Any)

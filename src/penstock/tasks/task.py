@@ -1,0 +1,250 @@
+"""A task: a registered function, and the typed ways to make jobs of it."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+
+from penstock.model.errors import Disabled
+from penstock.model.job import NewJob
+from penstock.model.names import check_text
+from penstock.model.priority import Priority
+from penstock.model.retry import Retry
+from penstock.tasks import overrides
+from penstock.tasks.arguments import Arguments
+from penstock.tasks.call import Call
+from penstock.tasks.context import Context, RunLink, SyncContext
+from penstock.tasks.declared import Declared, Execute
+from penstock.tasks.ids import new_id
+from penstock.tasks.inherit import (
+    INHERIT,
+    Duration,
+    Inherited,
+    RetryOption,
+    nearest,
+    policy,
+    seconds,
+    time_limit,
+)
+from penstock.tasks.results import Results
+
+if TYPE_CHECKING:
+    from penstock.tasks.client import Client
+    from penstock.tasks.handle import JobHandle
+
+__all__ = ["Execute", "Plan", "Sendable", "Task", "Using", "task_kind"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a call travels: by its task's options, or by what `using()` put in their place."""
+
+    priority: int
+    max_attempts: int
+    delay: float = 0.0
+    owner: str | None = None
+    key: str | None = None
+    expire_after: float | None = None
+    options: str | None = None
+
+
+class Sendable(Generic[P, R]):
+    """What makes jobs: a task, or a task with other options for some calls."""
+
+    _task: Task[P, R]
+    _plan: Plan
+
+    def call(self, /, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
+        """Validate the arguments and make a call, to be enqueued together with others."""
+        return self._task.make(self._plan, args, kwargs)
+
+    def enqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """Put one job in. Inside a running event loop use `aenqueue`."""
+        task = self._task
+        return task.client.send(task.make(self._plan, args, kwargs))
+
+    async def aenqueue(self, /, *args: P.args, **kwargs: P.kwargs) -> JobHandle[R]:
+        """Put one job in; calls made at the same time share a commit."""
+        task = self._task
+        return await task.client.asend(task.make(self._plan, args, kwargs))
+
+    def using(
+        self,
+        *,
+        delay: Duration | None = None,
+        priority: Priority | str | int | None = None,
+        owner: str | None = None,
+        key: str | None = None,
+        retry: RetryOption | None = None,
+        timeout: Duration | Inherited | None = INHERIT,
+        expire_after: Duration | None = None,
+    ) -> Using[P, R]:
+        """The same task with other options for the calls made through it; what is not given stays."""
+        given = {
+            "delay": None if delay is None else seconds("delay", delay),
+            "priority": None if priority is None else Priority.of(priority),
+            "owner": None if owner is None else check_text("owner", owner),
+            "key": None if key is None else check_text("key", key),
+            "expire_after": None if expire_after is None else seconds("expire_after", expire_after),
+        }
+        plan = replace(self._plan, **{name: value for name, value in given.items() if value is not None})
+        return Using(self._task, self._task.overridden(plan, retry, timeout))
+
+
+class Using(Sendable[P, R]):
+    """A task with other options for some calls."""
+
+    def __init__(self, task: Task[P, R], plan: Plan) -> None:
+        self._task = task
+        self._plan = plan
+
+
+class Task(Sendable[P, R]):
+    """A registered function. Calling it runs the function in place; nothing is enqueued."""
+
+    def __init__(self, declared: Declared, client: Client, max_args: int, max_result: int) -> None:
+        self._task = self
+        self._plan = Plan(declared.priority, declared.retry.attempts, expire_after=declared.expire_after)
+        self._gates = [g for g in (declared.gate, declared.queue.gate) if not g.always_open]
+        self.client = client
+        self.declared = declared
+        self.fn = declared.fn
+        self.name = declared.name
+        self.queue = declared.queue.name
+        self.execute = declared.execute
+        self.takes_context = declared.signature.takes_context
+        self.is_async = declared.signature.is_async
+        self.timeout = declared.timeout
+        self.retry = declared.retry
+        self.classify = declared.classify
+        self.arguments = Arguments(self.name, declared.signature, max_args)
+        results = Results(self.name, declared.signature, max_result)
+        self._key = declared.key
+        self._encode = self.arguments.encode
+        self.decode = self.arguments.decode
+        self.encode_result = results.encode
+        self.decode_result = results.decode
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Run the function here and now, as if it were not a task."""
+        return self.fn(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<task {self.name} on {self.queue}>"
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the shape of the payload; workers tell it to the engine with every claim."""
+        return self.arguments.fingerprint
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether the task or its queue can be switched off."""
+        return bool(self._gates)
+
+    def validate(self, args: Mapping[str, Any]) -> str:
+        """Check arguments given by name, and write them as the payload of a job."""
+        return self._encode((), dict(args))[0]
+
+    async def run(self, link: RunLink, args: dict[str, Any]) -> Any:
+        """Run an async handler with decoded arguments."""
+        return await (self.fn(Context(link), **args) if self.takes_context else self.fn(**args))
+
+    def run_sync(self, link: RunLink, args: dict[str, Any]) -> Any:
+        """Run a sync handler with decoded arguments."""
+        return self.fn(SyncContext(link), **args) if self.takes_context else self.fn(**args)
+
+    def closed(self) -> str | None:
+        """Why its jobs must not run now; None while the gates of the task and its queue are open."""
+        for gate in self._gates:
+            if reason := gate.closed():
+                return reason
+        return None
+
+    def admit(self) -> None:
+        """Disabled where a closed gate says that jobs are refused; those kept aside are let in."""
+        for gate in self._gates:
+            if gate.when_disabled == "refuse" and (reason := gate.closed()):
+                raise Disabled(f"{reason}; nothing was enqueued")
+
+    def policy_for(self, options: str | None) -> Retry:
+        """The retry policy of a job with these stored options."""
+        return self.retry if options is None else policy(overrides.read(options).retry, self.retry)
+
+    def timeout_for(self, options: str | None) -> float | None:
+        """The seconds that a run of a job with these stored options may take; None: no limit."""
+        return self.timeout if options is None else nearest(overrides.read(options).timeout, self.timeout)
+
+    def make(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call[R]:
+        """A call of this task that travels by `plan`."""
+        text, values = self._encode(args, kwargs)
+        job_id = new_id()
+        key, unique = plan.key, True
+        if key is None:
+            key, unique = (job_id, False) if self._key is None else (self._key.render(values), True)
+        job = NewJob(
+            job_id, self.queue, self.name, text, key, unique, plan.priority, plan.delay,
+            plan.max_attempts, plan.owner, plan.expire_after, plan.options,
+        )  # fmt: skip
+        return Call(self, job)
+
+    def overridden(
+        self, plan: Plan, retry: RetryOption | None, timeout: Duration | Inherited | None
+    ) -> Plan:
+        """`plan` with another retry policy or timeout, which travel with the job."""
+        if retry is None and timeout is INHERIT:
+            return plan
+        before = overrides.read(plan.options) if plan.options else overrides.Overrides()
+        limit = before.timeout if timeout is INHERIT else time_limit("timeout", timeout)
+        chosen = before.retry if retry is None else retry
+        return replace(
+            plan,
+            max_attempts=policy(chosen, self.retry).attempts,
+            options=overrides.write(chosen, limit),
+        )
+
+
+# The four below differ only in what calling the task in place takes and returns.
+
+
+class AsyncTask(Task[P, R]):
+    """A task made of an async function."""
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+        """Run the function here and now."""
+        return super().__call__(*args, **kwargs)  # type: ignore[no-any-return]
+
+
+class AsyncContextTask(Task[P, R]):
+    """A task made of an async function that takes its context."""
+
+    def __call__(self, ctx: Context, /, *args: P.args, **kwargs: P.kwargs) -> Coroutine[Any, Any, R]:
+        """Run the function here and now, with this context."""
+        return super().__call__(ctx, *args, **kwargs)  # type: ignore[no-any-return]
+
+
+class SyncTask(Task[P, R]):
+    """A task made of a sync function."""
+
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the function here and now."""
+        return super().__call__(*args, **kwargs)  # type: ignore[no-any-return]
+
+
+class SyncContextTask(Task[P, R]):
+    """A task made of a sync function that takes its context."""
+
+    def __call__(self, ctx: SyncContext, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the function here and now, with this context."""
+        return super().__call__(ctx, *args, **kwargs)  # type: ignore[no-any-return]
+
+
+def task_kind(declared: Declared) -> type[Task[Any, Any]]:
+    """The class of a task, by the kind of its function."""
+    if declared.signature.is_async:
+        return AsyncContextTask if declared.signature.takes_context else AsyncTask
+    return SyncContextTask if declared.signature.takes_context else SyncTask

@@ -1,0 +1,37 @@
+"""Engine URLs: which engine they name, and how they are shown without their secrets."""
+
+from __future__ import annotations
+
+import re
+
+from penstock.model.errors import InvalidOption
+
+MEMORY = ":memory:"
+
+_PASSWORD = re.compile(r"(//[^/@:]*):[^@/]*@")
+_QUERY = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*)=[^&]*", re.IGNORECASE)
+
+
+def masked(url: str) -> str:
+    """The URL as it may be shown: passwords are replaced by `***`."""
+    return _QUERY.sub(r"\1=***", _PASSWORD.sub(r"\1:***@", url))
+
+
+def scheme_of(url: str) -> str:
+    """The part before `://`, in lower case; InvalidOption where there is none."""
+    scheme, found, _ = url.partition("://")
+    if not found:
+        raise InvalidOption("the engine URL has no scheme; write sqlite:///jobs.db or postgresql://host/name")
+    return scheme.lower()
+
+
+def sqlite_path(url: str) -> str:
+    """The file in `sqlite:///relative.db` or `sqlite:////absolute.db`, or `:memory:`."""
+    rest = url.partition("://")[2]
+    if rest in (MEMORY, f"/{MEMORY}"):
+        return MEMORY
+    if not rest.startswith("/") or rest == "/":
+        raise InvalidOption(
+            f"{masked(url)!r} names no file; write sqlite:///relative.db, sqlite:////absolute.db or sqlite://{MEMORY}"
+        )
+    return rest[1:]

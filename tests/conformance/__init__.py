@@ -1,0 +1,1 @@
+"""The contract of `penstock.engine`, held against every engine."""

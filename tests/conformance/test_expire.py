@@ -1,0 +1,75 @@
+"""expire: what nobody wants any more is not begun."""
+
+from conformance.kit import claim, counts, new, news, put, read, settle, state, take
+from penstock.model.states import State
+
+
+async def test_a_waiting_job_past_its_expiry_is_cancelled_and_says_why(engine, worker, clock):
+    job_id = await put(engine, expire_after=10)
+    clock.advance(11)
+    assert await engine.expire(10) == 1
+    job = await read(engine, job_id)
+    assert (job.state, job.finished_at, job.attempt) == (State.CANCELLED, clock.now(), 0)
+    assert job.note
+    assert await counts(engine) == {State.CANCELLED: 1}
+    assert await claim(engine) == []
+
+
+async def test_a_job_within_its_time_is_left_alone(engine, clock):
+    job = await put(engine, expire_after=10)
+    clock.advance(9)
+    assert await engine.expire(10) == 0
+    assert await state(engine, job) is State.WAITING
+
+
+async def test_a_job_without_expiry_waits_for_ever(engine, clock):
+    job = await put(engine)
+    clock.advance(days=1_000)
+    assert await engine.expire(10) == 0
+    assert await state(engine, job) is State.WAITING
+
+
+async def test_expiry_counts_from_the_due_time(engine, clock):
+    job = await put(engine, delay=100, expire_after=10)
+    clock.advance(50)
+    assert await engine.expire(10) == 0
+    clock.advance(61)
+    assert await engine.expire(10) == 1  # still delayed: nobody staged it
+    assert await state(engine, job) is State.CANCELLED
+
+
+async def test_a_running_job_does_not_expire(engine, worker, clock):
+    held = await take(engine, expire_after=10)
+    clock.advance(20)
+    assert await engine.expire(10) == 0
+    assert await settle(engine, held)
+
+
+async def test_a_finished_job_does_not_expire(engine, worker, clock):
+    held = await take(engine, expire_after=10)
+    await settle(engine, held)
+    clock.advance(20)
+    assert await engine.expire(10) == 0
+    assert await state(engine, held.id) is State.COMPLETED
+
+
+async def test_a_step_is_bounded(engine, clock):
+    await engine.enqueue(news(5, expire_after=1))
+    clock.advance(2)
+    assert [await engine.expire(2) for _ in range(4)] == [2, 2, 1, 0]
+    assert await counts(engine) == {State.CANCELLED: 5}
+
+
+async def test_an_expired_job_holds_its_key_like_any_finished_one(engine, clock):
+    job = await put(engine, key="k", expire_after=1)
+    clock.advance(2)
+    await engine.expire(10)
+    [answer] = await engine.enqueue([new(key="k")])
+    assert (answer.id, answer.state, answer.duplicate) == (job, State.CANCELLED, True)
+
+
+async def test_an_expired_job_is_no_dead_letter(engine, clock):
+    job = await put(engine, expire_after=1)
+    clock.advance(2)
+    await engine.expire(10)
+    assert await engine.dead_letter(job) is None

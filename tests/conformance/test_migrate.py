@@ -1,0 +1,119 @@
+"""open, close and migrate: the schema is there, once, and what was opened is let go."""
+
+import asyncio
+
+import pytest
+
+from conformance.kit import put, read, register, take
+from conftest import no_leaks
+from penstock.model.errors import SchemaMissing
+from penstock.model.states import State
+
+
+async def test_an_engine_without_its_schema_says_so(place):
+    engine = place.engine()
+    with no_leaks():
+        with pytest.raises(SchemaMissing):
+            await engine.open()
+        await engine.close()
+
+
+async def test_migrating_names_what_it_did_and_then_has_nothing_to_do(place):
+    engine = place.engine()
+    applied = await engine.migrate()
+    assert applied
+    assert len(set(applied)) == len(applied)
+    assert await engine.migrate() == []
+    await engine.open()
+    assert await engine.migrate() == []
+    await engine.close()
+
+
+async def test_migrating_again_keeps_the_jobs(engine, worker):
+    held = await take(engine, key="k")
+    await engine.migrate()
+    job = await read(engine, held.id)
+    assert (job.state, job.key) == (State.ACTIVE, "k")
+
+
+async def test_several_engines_migrate_at_once(shared_place):
+    engines = [shared_place.engine() for _ in range(4)]
+    applied = await asyncio.gather(*(e.migrate() for e in engines))
+    assert sum(1 for names in applied if names) == 1
+    for engine in engines:
+        await engine.open()
+        await engine.close()
+
+
+async def test_jobs_outlive_the_engine_object(shared_place, clock):
+    first = shared_place.engine(clock)
+    await first.migrate()
+    await first.open()
+    await register(first)
+    waiting, held = await put(first, "other", delay=60), await take(first)
+    await first.close()
+    second = shared_place.engine(clock)
+    await second.open()
+    assert (await read(second, waiting)).state is State.DELAYED
+    assert (await read(second, held.id)).state is State.ACTIVE
+    await second.close()
+
+
+async def test_two_storages_are_strangers(shared_place, tmp_path):
+    from dataclasses import replace
+
+    one = shared_place.engine()
+    if shared_place.schema:
+        other = replace(shared_place, schema=shared_place.schema + "_b")
+    else:
+        other = replace(shared_place, address=str(tmp_path / "b.db"))
+    two = other.engine()
+    for engine in (one, two):
+        await engine.migrate()
+        await engine.open()
+    job = await put(one)
+    assert await two.get(job) is None
+    assert await two.queues() == []
+    await one.close()
+    await two.close()
+
+
+async def test_closing_lets_go_of_threads_sockets_and_files(shared_place):
+    with no_leaks():
+        engine = shared_place.engine()
+        await engine.migrate()
+        await engine.open()
+        await register(engine)
+        waiting = asyncio.create_task(engine.wait(["default"], 600))
+        await asyncio.gather(*(put(engine) for _ in range(20)))
+        await waiting
+        await engine.close()
+
+
+async def test_closing_twice_and_unopened_does_no_harm(place):
+    engine = place.engine()
+    await engine.close()
+    engine = place.engine()
+    await engine.migrate()
+    await engine.open()
+    await engine.close()
+    await engine.close()
+
+
+async def test_opening_and_closing_many_times_leaves_nothing(shared_place):
+    engine = shared_place.engine()
+    await engine.migrate()
+    await engine.close()
+    with no_leaks():
+        for _ in range(20):
+            engine = shared_place.engine()
+            await engine.open()
+            await engine.close()
+
+
+async def test_tidying_changes_no_meaning(engine, worker):
+    held = await take(engine, key="k")
+    await put(engine, "other", delay=60)
+    before = (await read(engine, held.id), await engine.queues(), await engine.workers())
+    await engine.tidy()
+    assert (await read(engine, held.id), await engine.queues(), await engine.workers()) == before

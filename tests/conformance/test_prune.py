@@ -1,0 +1,127 @@
+"""prune: the past is bounded by count and by age, and its keys go with it."""
+
+import pytest
+
+from conformance.kit import QUEUE, claim, counts, failed, finish, ids, new, put, settle, state, take
+from penstock.engine import JobFilter, Retention
+from penstock.model.outcome import COMPLETED, Cancelled
+from penstock.model.states import State
+
+ALL = Retention(QUEUE, keep_completed=None, keep_failed=None)
+
+
+async def finish_many(engine, clock, count, outcome=COMPLETED, queue=QUEUE) -> list[str]:
+    """Ids in the order in which they ended, a second apart."""
+    done = []
+    for _ in range(count):
+        clock.advance(1)
+        await engine.beat("worker-1", 30)
+        done.append((await finish(engine, queue, outcome=outcome)).id)
+    return done
+
+
+async def left(engine) -> list[str]:
+    return ids(await engine.jobs(JobFilter(), 1_000))[::-1]
+
+
+async def test_the_newest_completed_jobs_are_kept(engine, worker, clock):
+    done = await finish_many(engine, clock, 5)
+    assert await engine.prune(Retention(QUEUE, keep_completed=2), 10) == 3
+    assert await left(engine) == done[3:]
+    assert await counts(engine) == {State.COMPLETED: 2}
+
+
+async def test_the_newest_failed_jobs_are_kept(engine, worker, clock):
+    done = await finish_many(engine, clock, 5, failed())
+    assert await engine.prune(Retention(QUEUE, keep_failed=2), 10) == 3
+    assert await left(engine) == done[3:]
+    assert await counts(engine) == {State.FAILED: 2}
+
+
+async def test_completed_and_failed_are_bounded_apart(engine, worker, clock):
+    completed = await finish_many(engine, clock, 3)
+    broken = await finish_many(engine, clock, 3, failed())
+    assert await engine.prune(Retention(QUEUE, keep_completed=1, keep_failed=2), 10) == 3
+    assert await left(engine) == completed[2:] + broken[1:]
+
+
+async def test_nothing_is_kept_where_the_queue_keeps_none(engine, worker, clock):
+    await finish_many(engine, clock, 3)
+    assert await engine.prune(Retention(QUEUE, keep_completed=0), 10) == 3
+    assert await counts(engine) == {}
+
+
+async def test_within_bounds_nothing_is_removed(engine, worker, clock):
+    await finish_many(engine, clock, 3)
+    assert await engine.prune(Retention(QUEUE, keep_completed=3), 10) == 0
+    assert await engine.prune(ALL, 10) == 0
+    assert await counts(engine) == {State.COMPLETED: 3}
+
+
+@pytest.mark.parametrize("outcome", [COMPLETED, failed(), Cancelled("no")], ids=lambda o: o.verb)
+async def test_old_jobs_go_by_age_however_they_ended(engine, worker, clock, outcome):
+    [old] = await finish_many(engine, clock, 1, outcome)
+    clock.advance(9)
+    await engine.beat(worker, 30)
+    fresh = (await finish(engine, outcome=outcome)).id
+    clock.advance(2)
+    retention = Retention(QUEUE, keep_completed=None, keep_failed=None, max_age=10)
+    assert await engine.prune(retention, 10) == 1
+    assert await state(engine, old) is None
+    assert await state(engine, fresh) is outcome.state
+
+
+async def test_age_counts_from_the_end(engine, worker, clock):
+    await put(engine)
+    clock.advance(20)
+    await engine.beat(worker, 30)
+    [held] = await claim(engine)
+    await settle(engine, held)
+    assert await engine.prune(Retention(QUEUE, max_age=10), 10) == 0
+
+
+async def test_both_bounds_hold_together(engine, worker, clock):
+    done = await finish_many(engine, clock, 4)
+    clock.advance(1)
+    assert await engine.prune(Retention(QUEUE, keep_completed=3, max_age=2.5), 10) == 2
+    assert await left(engine) == done[2:]
+
+
+async def test_unfinished_jobs_are_never_pruned(engine, worker, clock):
+    await take(engine)
+    await put(engine)
+    await put(engine, delay=1)
+    clock.advance(days=400)
+    assert await engine.prune(Retention(QUEUE, keep_completed=0, keep_failed=0, max_age=0), 10) == 0
+    assert sum((await counts(engine)).values()) == 3
+
+
+async def test_a_step_is_bounded(engine, worker, clock):
+    done = await finish_many(engine, clock, 5)
+    steps = [await engine.prune(Retention(QUEUE, keep_completed=0), 2) for _ in range(4)]
+    assert steps == [2, 2, 1, 0]
+    assert all([await state(engine, job) is None for job in done])
+
+
+async def test_other_queues_are_left_alone(engine, worker, clock):
+    await finish_many(engine, clock, 2, queue="other")
+    assert await engine.prune(Retention(QUEUE, keep_completed=0, max_age=0), 10) == 0
+    assert await counts(engine, "other") == {State.COMPLETED: 2}
+
+
+async def test_a_pruned_job_frees_its_key_and_no_other(engine, worker, clock):
+    old = await finish(engine, key="old")
+    clock.advance(1)
+    kept = await finish(engine, key="kept")
+    assert await engine.prune(Retention(QUEUE, keep_completed=1), 10) == 1
+    answers = await engine.enqueue([new(key="old"), new(key="kept")])
+    assert [a.duplicate for a in answers] == [False, True]
+    assert answers[1].id == kept.id != old.id
+
+
+async def test_pruning_a_failed_job_leaves_its_dead_letter(engine, worker):
+    held = await finish(engine, outcome=failed())
+    assert await engine.prune(Retention(QUEUE, keep_failed=0), 10) == 1
+    assert await engine.get(held.id) is None
+    assert await engine.dead_letter(held.id) is not None
+    assert await engine.dead_count() == 1

@@ -1,0 +1,312 @@
+"""rescue: a dead worker's jobs come back, a living worker's never leave."""
+
+import asyncio
+
+import pytest
+
+from conformance.kit import (
+    QUEUE,
+    TASK,
+    TTL,
+    WORKER,
+    claim,
+    counts,
+    end,
+    error,
+    gone,
+    ids,
+    new,
+    news,
+    put,
+    read,
+    register,
+    retried,
+    settle,
+    state,
+    take,
+)
+from penstock.engine import Rescued
+from penstock.model.decide import judge
+from penstock.model.errors import WorkerExpired
+from penstock.model.job import Held
+from penstock.model.outcome import Cancelled, Failed, Released
+from penstock.model.states import State, Status
+
+
+class Witness:
+    """A judge that remembers what it was shown."""
+
+    def __init__(self, outcome=None) -> None:
+        self.seen: list[Held] = []
+        self.outcome = outcome
+
+    def __call__(self, held: Held):
+        self.seen.append(held)
+        return self.outcome or gone(held)
+
+
+def never(held: Held):
+    raise AssertionError(f"asked about {held}")
+
+
+async def test_jobs_of_an_expired_worker_wait_again(engine, worker, clock):
+    held = await take(engine)
+    clock.advance(31)
+    assert await engine.rescue(10, gone) == [Rescued(held.id, QUEUE, TASK, WORKER, State.WAITING)]
+    job = await read(engine, held.id)
+    assert (job.state, job.attempt, job.worker) == (State.WAITING, 0, None)
+    assert (job.suspect, job.rescues, job.crashes) == (True, 1, 0)
+    assert await counts(engine) == {State.WAITING: 1}
+
+
+async def test_a_living_workers_jobs_are_left_alone(engine, worker, clock):
+    held = await take(engine)
+    clock.advance(20)
+    await engine.beat(worker, TTL)
+    clock.advance(20)
+    assert await engine.rescue(10, never) == []
+    assert await settle(engine, held)
+
+
+async def test_only_the_expired_workers_jobs_are_taken(engine, worker, clock):
+    dead = await take(engine)
+    await register(engine, "w2", ttl=1_000)
+    alive = await take(engine, worker="w2")
+    clock.advance(31)
+    assert ids(await engine.rescue(10, gone)) == [dead.id]
+    assert await state(engine, alive.id) is State.ACTIVE
+    assert ids(await engine.workers()) == ["w2"]
+
+
+async def test_the_judge_sees_each_job_as_it_was_held(engine, worker, clock):
+    held = await take(engine, "mail", "app.send", max_attempts=7)
+    await settle(engine, held, retried())
+    [held] = await claim(engine, "mail")
+    await engine.cancel([held.id], "no")
+    clock.advance(31)
+    witness = Witness(Cancelled("lost"))
+    await engine.rescue(10, witness)
+    assert witness.seen == [
+        Held(held.id, "app.send", "mail", 2, 7, rescues=0, started=True, cancel_requested=True, worker=WORKER)
+    ]
+
+
+async def test_what_the_judge_says_is_done(engine, worker, clock):
+    release, fail, cancel = news(3)
+    await engine.enqueue([release, fail, cancel])
+    await claim(engine)
+    clock.advance(31)
+    sentence = {
+        release.id: Released("lost", error("lost"), suspect=True, rescued=True),
+        fail.id: Failed("crash-loop", error("lost"), rescued=True),
+        cancel.id: Cancelled("not wanted"),
+    }
+    rescued = await engine.rescue(10, lambda held: sentence[held.id])
+    assert {r.id: r.state for r in rescued} == {
+        release.id: State.WAITING,
+        fail.id: State.FAILED,
+        cancel.id: State.CANCELLED,
+    }
+    dead = await engine.dead_letter(fail.id)
+    assert dead is not None
+    assert (dead.reason, dead.attempts) == ("crash-loop", 1)
+    assert (await read(engine, fail.id)).rescues == 1
+    assert (await read(engine, release.id)).errors[0]["message"] == "lost"
+    assert (await read(engine, cancel.id)).note == "not wanted"
+
+
+async def test_the_models_own_judge_is_obeyed_to_the_end(engine, clock):
+    job = await put(engine, max_attempts=2)
+    for n in range(20):
+        await register(engine, f"w{n}")
+        assert ids(await claim(engine, worker=f"w{n}")) == [job]
+        clock.advance(31)
+        await engine.rescue(10, judge)
+    found = await read(engine, job)
+    assert (found.state, found.rescues, found.note) == (State.FAILED, 20, "crash-loop")
+    assert len(found.errors) == 20
+
+
+async def test_a_rescued_job_asked_to_stop_does_not_wait_again(engine, worker, clock):
+    held = await take(engine)
+    await engine.cancel([held.id], "no")
+    clock.advance(31)
+    [rescued] = await engine.rescue(10, gone)
+    assert rescued.state is State.CANCELLED
+    assert await state(engine, held.id) is State.CANCELLED
+
+
+async def test_a_rescued_job_keeps_its_place_in_line(engine, worker, clock):
+    held = await take(engine)
+    clock.advance(31)
+    other = await put(engine)
+    await engine.rescue(10, gone)
+    await register(engine, "w2")
+    assert ids(await claim(engine, worker="w2")) == [held.id, other]
+
+
+async def test_a_rescue_is_final_for_the_worker(engine, worker, clock):
+    await take(engine)
+    clock.advance(31)
+    await engine.rescue(10, gone)
+    assert (await engine.beat(worker, TTL)).given_up
+    with pytest.raises(WorkerExpired):
+        await claim(engine)
+    assert await engine.workers() == []
+
+
+async def test_an_expired_worker_without_jobs_is_taken_too(engine, worker, clock):
+    clock.advance(31)
+    assert await engine.rescue(10, never) == []
+    assert await engine.workers() == []
+    assert (await engine.beat(worker, TTL)).given_up
+
+
+async def test_a_rescue_is_bounded_and_a_full_worker_emptied_over_several(engine, worker, clock):
+    await engine.enqueue(news(5))
+    held = await claim(engine)
+    clock.advance(31)
+    first = await engine.rescue(2, gone)
+    assert len(first) == 2
+    assert (await engine.beat(worker, TTL)).given_up
+    second, third = await engine.rescue(2, gone), await engine.rescue(2, gone)
+    assert (len(second), len(third)) == (2, 1)
+    assert sorted(ids(first + second + third)) == ids(held)
+    assert await engine.rescue(2, never) == []
+    assert await engine.workers() == []
+
+
+async def test_a_half_emptied_workers_remaining_jobs_are_fenced_by_token_alone(engine, worker, clock):
+    await engine.enqueue(news(2))
+    held = await claim(engine)
+    clock.advance(31)
+    [rescued] = await engine.rescue(1, gone)
+    accepted = {h.id: await settle(engine, h) for h in held}
+    assert accepted == {h.id: h.id != rescued.id for h in held}
+
+
+async def test_the_limit_holds_over_many_workers(engine, clock):
+    for n in range(4):
+        await register(engine, f"w{n}")
+        await take(engine, worker=f"w{n}")
+    clock.advance(31)
+    sizes = [len(await engine.rescue(3, gone)) for _ in range(3)]
+    assert (max(sizes), sum(sizes)) == (3, 4)
+
+
+async def test_a_crowd_of_idle_expired_workers_does_not_hide_those_with_jobs(engine, clock):
+    for n in range(20):
+        await register(engine, f"idle{n}")
+    await register(engine, "busy")
+    held = await take(engine, worker="busy")
+    clock.advance(31)
+    rescued = [r for _ in range(12) for r in await engine.rescue(2, gone)]
+    assert ids(rescued) == [held.id]
+
+
+async def test_a_completed_job_is_never_rescued(engine, worker, clock):
+    held = await take(engine)
+    clock.advance(31)
+    await settle(engine, held)
+    assert await engine.rescue(10, never) == []
+    assert await state(engine, held.id) is State.COMPLETED
+
+
+async def test_two_rescuers_take_each_job_once(make_engine, clock):
+    one, two = await make_engine(), await make_engine()
+    await register(one)
+    await one.enqueue(news(40))
+    held = await claim(one)
+    clock.advance(31)
+    rounds = await asyncio.gather(*(e.rescue(15, gone) for e in (one, two) * 4))
+    assert sorted(r.id for rescued in rounds for r in rescued) == ids(held)
+
+
+# -- a worker seen to be dead -----------------------------------------------------------------------
+
+
+async def test_a_worker_seen_dead_is_emptied_at_once(engine, worker):
+    await engine.enqueue(news(3))
+    held = await claim(engine)
+    witness = Witness()
+    rescued = await engine.rescue_worker(WORKER, frozenset({held[1].token}), witness)
+    assert sorted(ids(rescued)) == ids(held)
+    assert {h.id: h.started for h in witness.seen} == {h.id: h is held[1] for h in held}
+    assert await counts(engine) == {State.WAITING: 3}
+
+
+async def test_the_models_judge_charges_only_what_had_begun(engine, worker):
+    ran, idle = news(2)
+    await engine.enqueue([ran, idle])
+    held = {h.id: h for h in await claim(engine)}
+    await engine.rescue_worker(WORKER, frozenset({held[ran.id].token}), judge)
+    begun, untouched = await read(engine, ran.id), await read(engine, idle.id)
+    assert (begun.suspect, begun.rescues, len(begun.errors), begun.status) == (True, 1, 1, Status.PROCESSING)
+    assert (untouched.suspect, untouched.rescues, untouched.errors) == (False, 0, [])
+    assert (untouched.attempt, untouched.started_at, untouched.status) == (0, None, Status.PENDING)
+
+
+async def test_a_job_that_started_in_an_earlier_attempt_keeps_its_first_start(engine, worker, clock):
+    held = await take(engine)
+    first = clock.now()
+    await settle(engine, held, retried())
+    clock.advance(5)
+    await claim(engine)
+    await engine.rescue_worker(WORKER, frozenset(), judge)
+    job = await read(engine, held.id)
+    assert (job.attempt, job.started_at) == (1, first)
+
+
+async def test_a_job_of_one_attempt_that_had_begun_is_dead(engine, worker):
+    held = await take(engine, max_attempts=1)
+    [rescued] = await engine.rescue_worker(WORKER, frozenset({held.token}), judge)
+    assert rescued == Rescued(held.id, QUEUE, TASK, WORKER, State.FAILED)
+    dead = await engine.dead_letter(held.id)
+    assert dead is not None
+    assert dead.reason == "crashed"
+
+
+async def test_a_worker_seen_dead_cannot_come_back(engine, worker):
+    held = await take(engine)
+    await put(engine)
+    await engine.rescue_worker(WORKER, frozenset(), gone)
+    assert (await engine.beat(worker, TTL)).given_up
+    with pytest.raises(WorkerExpired):
+        await claim(engine)
+    assert not await settle(engine, held)
+    assert await engine.workers() == []
+
+
+async def test_a_worker_seen_dead_takes_nobody_with_it(engine, worker):
+    await register(engine, "w2")
+    mine, other = await take(engine), await take(engine, worker="w2")
+    await engine.rescue_worker(WORKER, frozenset(), gone)
+    assert await settle(engine, other)
+    assert not await settle(engine, mine)
+
+
+async def test_an_unknown_worker_has_nothing_to_rescue(engine):
+    assert await engine.rescue_worker("nobody", frozenset(), never) == []
+
+
+async def test_rescuing_twice_rescues_once(engine, worker, clock):
+    await take(engine)
+    assert len(await engine.rescue_worker(WORKER, frozenset(), gone)) == 1
+    assert await engine.rescue_worker(WORKER, frozenset(), never) == []
+    clock.advance(31)
+    assert await engine.rescue(10, never) == []
+
+
+async def test_a_worker_seen_dead_is_emptied_whatever_it_held(engine, worker):
+    await engine.enqueue(news(300))
+    held = await claim(engine)
+    await engine.settle([end(h) for h in held[:50]])
+    assert len(await engine.rescue_worker(WORKER, frozenset(), gone)) == 250
+    assert await counts(engine) == {State.COMPLETED: 50, State.WAITING: 250}
+
+
+async def test_a_rescued_job_keeps_its_key(engine, worker):
+    held = await take(engine, key="k")
+    await engine.rescue_worker(WORKER, frozenset(), gone)
+    [answer] = await engine.enqueue([new(key="k")])
+    assert (answer.id, answer.duplicate) == (held.id, True)

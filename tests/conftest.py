@@ -1,0 +1,127 @@
+"""Engines for the tests: each test gets its own file or schema, its own clock, and leaves nothing open."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from conformance.kit import Place, register
+from penstock.engine import Engine
+from penstock.model.clock import Clock, FakeClock
+
+MakeEngine: TypeAlias = Callable[..., Awaitable[Engine]]
+
+_UNHURRIED = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+settings.register_profile("ci", max_examples=100, stateful_step_count=30, **_UNHURRIED)
+settings.register_profile("nightly", max_examples=20_000, stateful_step_count=80, **_UNHURRIED)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def missing(what: str) -> None:
+    """A server that is not there: skip on a laptop, fail in CI."""
+    (pytest.fail if os.environ.get("CI") else pytest.skip)(what)
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A database of this session's own, on a private server."""
+    try:
+        from servers import postgres_server
+    except ImportError as reason:
+        missing(f"no PostgreSQL server: {reason}")
+    with postgres_server() as server:
+        yield server.url("postgres")
+
+
+def make_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:
+    """Storage that nobody has used before."""
+    if kind == "memory":
+        return Place(kind, ":memory:")
+    if kind == "sqlite":
+        return Place(kind, str(folder / f"{secrets.token_hex(4)}.db"))
+    url = request.getfixturevalue("postgres_url")
+    return Place(kind, url, f"t_{secrets.token_hex(6)}")
+
+
+@pytest.fixture(params=["sqlite", "memory", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """One test's storage, not migrated."""
+    return make_place(request.param, tmp_path, request)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Storage that several engines, also of several processes, can open."""
+    return make_place(request.param, tmp_path, request)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+async def engine(place: Place, clock: FakeClock) -> AsyncIterator[Engine]:
+    """A migrated and open engine on its own storage; time stands still."""
+    with no_leaks():
+        engine = place.engine(clock)
+        await engine.migrate()
+        await engine.open()
+        yield engine
+        await engine.close()
+
+
+@pytest.fixture
+async def worker(engine: Engine) -> str:
+    """A registered worker, alive for thirty seconds."""
+    return await register(engine)
+
+
+@pytest.fixture
+async def make_engine(shared_place: Place, clock: FakeClock) -> AsyncIterator[MakeEngine]:
+    """Opens independent engines on the same storage: `await make_engine()`; `clock=None` for real time."""
+    opened: list[Engine] = []
+
+    async def make(clock: Clock | None = clock) -> Engine:
+        engine = shared_place.engine(clock)
+        if not opened:
+            await engine.migrate()
+        await engine.open()
+        opened.append(engine)
+        return engine
+
+    with no_leaks():
+        yield make
+        for engine in opened:
+            await engine.close()
+
+
+class no_leaks:  # noqa: N801 - reads as a statement
+    """Threads, sockets and files are back when the block ends."""
+
+    def __enter__(self) -> None:
+        self.before = _open_things()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None and (left := _open_things() - self.before):
+            pytest.fail(f"left open: {sorted(left)}")
+
+
+def _open_things() -> set[str]:
+    # The loop's own helper threads end with the loop, not with the engine.
+    threads = {f"thread {t.name}" for t in threading.enumerate() if not t.name.startswith("asyncio")}
+    return threads | {f"file {name}" for name in _open_files() if "socket:" in name or ".db" in name}
+
+
+def _open_files() -> Iterator[str]:
+    for link in Path("/proc/self/fd").glob("*"):
+        with suppress(OSError):
+            yield str(link.readlink())

