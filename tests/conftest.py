@@ -19,26 +19,18 @@ from penstock.model.clock import Clock, FakeClock
 
 MakeEngine: TypeAlias = Callable[..., Awaitable[Engine]]
 
-_UNHURRIED = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+_UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 settings.register_profile("ci", max_examples=100, stateful_step_count=30, **_UNHURRIED)
 settings.register_profile("nightly", max_examples=20_000, stateful_step_count=80, **_UNHURRIED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-def missing(what: str) -> None:
-    """A server that is not there: skip on a laptop, fail in CI."""
-    (pytest.fail if os.environ.get("CI") else pytest.skip)(what)
-
-
 @pytest.fixture(scope="session")
-def postgres_url() -> Iterator[str]:
-    """A database of this session's own, on a private server."""
-    try:
-        from servers import postgres_server
-    except ImportError as reason:
-        missing(f"no PostgreSQL server: {reason}")
-    with postgres_server() as server:
-        yield server.url("postgres")
+def postgres_url() -> str:
+    """This session's own server; where there is none the tests skip, and fail in CI."""
+    from servers import postgres_server
+
+    return postgres_server().url()
 
 
 def make_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:

@@ -1,1 +1,115 @@
-"""Penstock: background jobs for Python."""
+"""Penstock: background jobs for Python.
+
+Names are imported when first used, so that `import penstock` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.app import Penstock
+    from penstock.model.errors import (
+        CalledInLoop,
+        Disabled,
+        EngineError,
+        EngineUnavailable,
+        EnqueueError,
+        InvalidArguments,
+        InvalidOption,
+        InvalidValue,
+        JobCancelled,
+        JobFailed,
+        JobNotFound,
+        NoOp,
+        OutcomeUnknown,
+        PenstockError,
+        RateLimited,
+        ResultDropped,
+        ResultTimeout,
+        ResultUnavailable,
+        Snooze,
+        UnknownQueue,
+        UnknownTask,
+        Unrecoverable,
+        ValueTooLarge,
+    )
+    from penstock.model.failure import FailureClass
+    from penstock.model.job import Job
+    from penstock.model.priority import Priority
+    from penstock.model.retry import Retry
+    from penstock.model.states import State
+    from penstock.tasks.call import Call
+    from penstock.tasks.context import Context, SyncContext
+    from penstock.tasks.handle import JobHandle
+    from penstock.tasks.queue import Queue
+    from penstock.tasks.settings import Settings
+    from penstock.tasks.task import Task
+
+__all__ = [
+    "Call",
+    "CalledInLoop",
+    "Context",
+    "Disabled",
+    "EngineError",
+    "EngineUnavailable",
+    "EnqueueError",
+    "FailureClass",
+    "InvalidArguments",
+    "InvalidOption",
+    "InvalidValue",
+    "Job",
+    "JobCancelled",
+    "JobFailed",
+    "JobHandle",
+    "JobNotFound",
+    "NoOp",
+    "OutcomeUnknown",
+    "Penstock",
+    "PenstockError",
+    "Priority",
+    "Queue",
+    "RateLimited",
+    "ResultDropped",
+    "ResultTimeout",
+    "ResultUnavailable",
+    "Retry",
+    "Settings",
+    "Snooze",
+    "State",
+    "SyncContext",
+    "Task",
+    "UnknownQueue",
+    "UnknownTask",
+    "Unrecoverable",
+    "ValueTooLarge",
+]
+
+_HOMES = {
+    "Penstock": "penstock.app",
+    "FailureClass": "penstock.model.failure",
+    "Job": "penstock.model.job",
+    "Priority": "penstock.model.priority",
+    "Retry": "penstock.model.retry",
+    "State": "penstock.model.states",
+    "Call": "penstock.tasks.call",
+    "Context": "penstock.tasks.context",
+    "SyncContext": "penstock.tasks.context",
+    "JobHandle": "penstock.tasks.handle",
+    "Queue": "penstock.tasks.queue",
+    "Settings": "penstock.tasks.settings",
+    "Task": "penstock.tasks.task",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'penstock' has no attribute {name!r}")
+    found = getattr(import_module(_HOMES.get(name, "penstock.model.errors")), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -121,7 +121,8 @@ async def test_jobs_due_together_come_in_priority_order(engine, worker):
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)])
-async def test_a_priority_is_a_head_start_and_no_more(engine, worker, clock, first, second):
+async def test_a_priority_is_a_head_start_and_no_more(engine, clock, first, second):
+    await register(engine, ttl=10_000)
     lead = HEAD_START[Priority(first)] - HEAD_START[Priority(second)]
     slow = await put(engine, priority=second)
     clock.advance(lead - 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired
 
 from penstock.model.errors import InvalidArguments, InvalidOption, InvalidValue, Problem, ValueTooLarge
 from penstock.model.values import dumps
@@ -133,14 +133,15 @@ class Arguments:
     @cached_property
     def _adapter(self) -> TypeAdapter[dict[str, Any]]:
         from pydantic import ConfigDict, PydanticUserError, TypeAdapter  # noqa: PLC0415
-        from typing_extensions import NotRequired, TypedDict  # noqa: PLC0415
+        from typing_extensions import TypedDict  # noqa: PLC0415 - comes with pydantic, which needs this one
 
         optional = self._signature.defaults
         fields = {
             name: NotRequired[kind] if name in optional else kind
             for name, kind in self._signature.types.items()
         }
-        payload = TypedDict(self._task, fields)  # type: ignore[operator]
+        make_type: Any = TypedDict
+        payload = make_type(self._task, fields)
         payload.__pydantic_config__ = ConfigDict(
             extra="forbid", ser_json_bytes="base64", val_json_bytes="base64"
         )

@@ -31,19 +31,23 @@ class Declare:
         self._register = register
         self._options = options
 
+    # Every async function is also a function: the first overload that fits is the one that is meant.
     @overload
-    def __call__(
+    def __call__(  # type: ignore[overload-overlap]
         self, fn: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
     ) -> AsyncContextTask[P, R]: ...
     @overload
     def __call__(self, fn: Callable[Concatenate[SyncContext, P], R], /) -> SyncContextTask[P, R]: ...
     @overload
-    def __call__(self, fn: Callable[P, Coroutine[Any, Any, R]], /) -> AsyncTask[P, R]: ...
+    def __call__(  # type: ignore[overload-overlap]
+        self, fn: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> AsyncTask[P, R]: ...
     @overload
     def __call__(self, fn: Callable[P, R], /) -> SyncTask[P, R]: ...
     @overload
     def __call__(
         self,
+        /,
         *,
         queue: str = ...,
         name: str = ...,

@@ -29,7 +29,6 @@ from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.signature import Signature, read_signature
 
 
-
 class Execute(StrEnum):
     """Where a handler runs: on the worker's event loop, in a thread, or in a process of its own."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from penstock.model.errors import JobCancelled, JobFailed, JobNotFound, ResultDropped, ResultUnavailable
+from penstock.model.errors import JobCancelled, JobFailed, ResultDropped, ResultUnavailable
 from penstock.model.job import Enqueued, Job
 from penstock.model.states import State
 
@@ -44,7 +44,7 @@ class JobHandle(Generic[R]):
 
     def refresh(self) -> JobHandle[R]:
         """Read the job's state anew; JobNotFound where its record is gone."""
-        self.state = self._client.get(self.id, "arefresh").state
+        self.state = self._client.get(self.id).state
         return self
 
     async def arefresh(self) -> JobHandle[R]:
@@ -57,7 +57,7 @@ class JobHandle(Generic[R]):
 
         Raises JobFailed, JobCancelled, ResultDropped, JobNotFound, or ResultTimeout after `timeout` seconds.
         """
-        return self._read(self._client.finished(self.id, timeout, "aresult"))
+        return self._read(self._client.finished(self.id, timeout))
 
     async def aresult(self, timeout: float | None = None) -> R:
         """Wait for the job to end and return what it returned.
@@ -80,13 +80,6 @@ class JobHandle(Generic[R]):
 
     def __repr__(self) -> str:
         return f"<job {self.task} {self.id} {self.state}>"
-
-
-def found(job: Job | None, job_id: str) -> Job:
-    """The job, or JobNotFound."""
-    if job is None:
-        raise JobNotFound(f"there is no record of job {job_id}; it may have been pruned, or keeps none")
-    return job
 
 
 def _raise_end(job: Job) -> NoReturn:

@@ -30,7 +30,9 @@ Work: TypeAlias = Callable[[Opened], Coroutine[Any, Any, T]]
 class Home:
     """Opens the engine when first used; everything that touches it runs on `loop`."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, connect: Connect, portal: Portal | None = None) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, connect: Connect, portal: Portal | None = None
+    ) -> None:
         self.loop = loop
         self.portal = portal
         self.opened: Opened | None = None
@@ -45,18 +47,18 @@ class Home:
         """Run `work` with the open engine. On this home's own loop only."""
         opened = self.opened
         if opened is None:
-            opened = await self.open()
+            opened = await self._open()
         return await work(opened)
 
-    async def open(self) -> Opened:
-        async with self._opening:
-            if self.opened is None:
-                self.opened = Opened(await self._connect())
-            return self.opened
-
     async def close(self) -> None:
-        """Let what is in flight land, then close the engine."""
+        """Let what is in flight land, then close the engine. On this home's own loop only."""
         opened, self.opened = self.opened, None
         if opened is not None:
             await opened.gatherer.drain()
             await opened.engine.close()
+
+    async def _open(self) -> Opened:
+        async with self._opening:
+            if self.opened is None:
+                self.opened = Opened(await self._connect())
+            return self.opened

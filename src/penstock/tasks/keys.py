@@ -44,7 +44,9 @@ class KeyTemplate:
             return value.isoformat()
         if isinstance(value, str | int | UUID):
             return str(value)
-        problem = Problem(name, f"is a {kind.__name__}, which cannot be part of the key; use text or a number")
+        problem = Problem(
+            name, f"is a {kind.__name__}, which cannot be part of the key; use text or a number"
+        )
         raise InvalidArguments(self._task, [problem])
 
 
@@ -60,5 +62,7 @@ def _parse(task: str, text: str, names: tuple[str, ...]) -> tuple[tuple[str, str
                 f"the key template of task {task!r} holds {{{name}}}; its fields are parameters: {takes}"
             )
     if not text:
-        raise InvalidOption(f"the key template of task {task!r} is empty; leave key= out to have a key minted")
+        raise InvalidOption(
+            f"the key template of task {task!r} is empty; leave key= out to have a key minted"
+        )
     return tuple((literal, name) for literal, name, _, _ in parts)

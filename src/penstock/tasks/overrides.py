@@ -50,8 +50,8 @@ def _plain(retry: Retry) -> dict[str, Any]:
     for item in (*retry.retry_on, *retry.no_retry_on):
         if not isinstance(item, str):
             raise InvalidOption(
-                f"a call's retry policy cannot name the exception type {item.__name__}, which does not travel "
-                "as JSON; name its error code, or declare the policy on the task"
+                f"a call's retry policy cannot name the exception type {item.__name__}, which does not "
+                "travel as JSON; name its error code, or declare the policy on the task"
             )
     written: dict[str, Any] = {f.name: getattr(retry, f.name) for f in fields(retry)}
     written["strategy"] = retry.strategy.value

@@ -71,8 +71,8 @@ class Registry:
             raise InvalidOption(f"a task {name!r} is registered already; give one of them another name=")
         if options.queue not in self._queues:
             raise UnknownQueue(
-                f"task {name!r} goes to queue {options.queue!r}, which is not declared; "
-                f"write app.queue({options.queue!r}) before it, or {_closest(options.queue, self._queues, 'queues')}"
+                f"task {name!r} goes to queue {options.queue!r}, which is not declared; write "
+                f"app.queue({options.queue!r}) before it ({_closest(options.queue, self._queues, 'queues')})"
             )
         declared = resolve(fn, options, self._queues[options.queue])
         limits = self._settings.max_args_bytes, self._settings.max_result_bytes

@@ -1,4 +1,4 @@
-"""Which annotations are JSON already, and the shape of a payload that decides whether an old job still fits."""
+"""Which annotations are JSON already, and the shape of a payload, by which an old job still fits or not."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Signature:
         written = {
             p.name: p.annotation for p in self.parameters if p.annotation is not inspect.Parameter.empty
         }
-        return {name: Any for name in self.names} | _resolve(self.fn, written)
+        return dict.fromkeys(self.names, Any) | _resolve(self.fn, written)
 
     @cached_property
     def returns(self) -> Any:
@@ -85,11 +85,13 @@ def _takes_context(fn: Callable[..., Any], parameters: tuple[inspect.Parameter, 
     first = parameters[0]
     if kinds[0] is not wanted:
         raise InvalidOption(
-            f"{_named(fn)}: write the first parameter as '{first.name}: {wanted.__name__}' to get the context, "
-            f"or give it the type of the argument it stands for"
+            f"{_named(fn)}: write the first parameter as '{first.name}: {wanted.__name__}' to get the "
+            "context, or give it the type of the argument it stands for"
         )
     if first.kind in (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_POSITIONAL):
-        raise InvalidOption(f"{_named(fn)}: the context is given by position; move {first.name!r} before the '*'")
+        raise InvalidOption(
+            f"{_named(fn)}: the context is given by position; move {first.name!r} before the '*'"
+        )
     return True
 
 
@@ -122,8 +124,8 @@ def _resolve(fn: Callable[..., Any], written: dict[str, Any]) -> dict[str, Any]:
         )
     except (NameError, AttributeError, TypeError, SyntaxError) as error:
         raise InvalidOption(
-            f"{_named(fn)}: an annotation cannot be read ({error}); its types must be importable at module level, "
-            "outside 'if TYPE_CHECKING'"
+            f"{_named(fn)}: an annotation cannot be read ({error}); its types must be importable at module "
+            "level, outside 'if TYPE_CHECKING'"
         ) from None
 
 

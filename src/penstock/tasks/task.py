@@ -84,7 +84,7 @@ class Sendable(Generic[P, R]):
         expire_after: Duration | None = None,
     ) -> Using[P, R]:
         """The same task with other options for the calls made through it; what is not given stays."""
-        given = {
+        given: dict[str, Any] = {
             "delay": None if delay is None else seconds("delay", delay),
             "priority": None if priority is None else Priority.of(priority),
             "owner": None if owner is None else check_text("owner", owner),
@@ -192,9 +192,7 @@ class Task(Sendable[P, R]):
         )  # fmt: skip
         return Call(self, job)
 
-    def overridden(
-        self, plan: Plan, retry: RetryOption | None, timeout: Duration | Inherited | None
-    ) -> Plan:
+    def overridden(self, plan: Plan, retry: RetryOption | None, timeout: Duration | Inherited | None) -> Plan:
         """`plan` with another retry policy or timeout, which travel with the job."""
         if retry is None and timeout is INHERIT:
             return plan

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from contextlib import suppress
+from pathlib import Path
 
 from penstock.engines.sqlite.connection import connect, patiently
 from penstock.engines.sqlite.statements import SQL
@@ -74,5 +73,4 @@ def renew_if_broken(path: str) -> None:
         beats.close()
         return
     for name in (path, f"{path}-journal"):
-        with suppress(FileNotFoundError):
-            os.unlink(name)
+        Path(name).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Wake-ups between processes: a datagram to each engine that listens, and a slow look at the file beside it."""
+"""Wake-ups between processes: a datagram to each engine that listens, and a slow look at the file."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Bell:
                 self._socket.sendto(message, path)
             except (ConnectionRefusedError, FileNotFoundError):
                 with suppress(OSError):
-                    os.unlink(path)
+                    Path(path).unlink()
             except OSError:  # its buffer is full: it has been rung enough
                 continue
 
@@ -70,7 +70,7 @@ class Bell:
 
     def _others(self) -> list[str]:
         try:
-            changed_at = os.stat(self._folder).st_mtime_ns
+            changed_at = self._folder.stat().st_mtime_ns
         except FileNotFoundError:
             return []
         if changed_at != self._listed_at:
@@ -104,7 +104,7 @@ class Listener:
         self._thread.join()
         self._socket.close()
         with suppress(OSError):
-            os.unlink(self.path)
+            Path(self.path).unlink()
 
     def _loop(self) -> None:
         connection = connect_reader(self._files)

@@ -95,4 +95,5 @@ def _count(tx: Tx, rows: Sequence[sqlite3.Row]) -> None:
 
 
 def _claim(row: sqlite3.Row) -> Claim:
-    return Claim(*row[:12], bool(row[12]), row[13], instant(row[14]), instant(row[15]))
+    *told, suspect, crashes, created_at, due_at, _ = row
+    return Claim._make((*told, bool(suspect), crashes, instant(created_at), instant(due_at)))

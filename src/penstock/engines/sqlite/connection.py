@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
+from pathlib import Path
 
 from penstock.engines.sqlite.failures import is_busy
 from penstock.engines.sqlite.files import Files
@@ -39,7 +39,7 @@ def connect_writer(files: Files, synchronous: str) -> sqlite3.Connection:
             f"journal_mode = {'MEMORY' if files.in_memory else 'WAL'}",
             f"synchronous = {synchronous}",
             f"journal_size_limit = {WAL_KEPT}",
-            # SQLite before 3.51.3 can corrupt a file when a checkpoint meets a write: we checkpoint by ourselves.
+            # SQLite before 3.51.3 can corrupt a file when a checkpoint meets a write: only we checkpoint.
             "wal_autocheckpoint = 0",
             "cache_size = -32000",
             "temp_store = MEMORY",
@@ -75,10 +75,10 @@ def patiently(connection: sqlite3.Connection, statement: str) -> None:
             return
 
 
-def identity(path: str) -> tuple[int, int] | None:
+def identity(path: Path) -> tuple[int, int] | None:
     """Which file stands at `path` now; None where there is none."""
     try:
-        found = os.stat(path)
+        found = path.stat()
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino

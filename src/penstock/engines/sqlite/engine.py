@@ -23,8 +23,8 @@ from penstock.engine import (
     WorkerInfo,
 )
 from penstock.engines.sqlite import claim, enqueue, inspection, operate, settle, upkeep, workers
-from penstock.engines.sqlite.files import Files, check_place
 from penstock.engines.sqlite.connection import check_synchronous
+from penstock.engines.sqlite.files import Files, check_place
 from penstock.engines.sqlite.parts import Parts
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.engines.sqlite.store import Store
@@ -147,9 +147,7 @@ class SqliteEngine:
         return await self._write(lambda tx: upkeep.purge(tx, older_than, limit))
 
     async def tidy(self) -> None:
-        parts = self._current()
-        await parts.writer.run(upkeep.tidy)
-        parts.writer.checkpoint()
+        await self._write(upkeep.tidy)
 
     # -- operate ----------------------------------------------------------------------------------
     async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:

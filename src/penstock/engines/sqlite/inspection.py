@@ -125,8 +125,8 @@ def _load(text: str | None) -> Any:
 
 
 def _job(row: sqlite3.Row) -> Job:
-    return job_from(row, instant, _load)
+    return job_from(dict(row), instant, _load)
 
 
 def _dead(row: sqlite3.Row) -> DeadLetter:
-    return dead_letter_from(row, instant, _load)
+    return dead_letter_from(dict(row), instant, _load)

@@ -6,6 +6,7 @@ import fcntl
 import os
 from contextlib import AbstractContextManager
 from types import TracebackType
+from typing import Self
 
 
 class FileLock(AbstractContextManager["FileLock"]):
@@ -18,7 +19,7 @@ class FileLock(AbstractContextManager["FileLock"]):
         self._turn = os.open(turn, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
-    def __enter__(self) -> FileLock:
+    def __enter__(self) -> Self:
         fcntl.flock(self._turn, fcntl.LOCK_EX)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX)

@@ -32,7 +32,7 @@ def migrate(connection: sqlite3.Connection, now: int) -> list[str]:
 
 
 def ensure(connection: sqlite3.Connection, database: str, now: int) -> None:
-    """Check that the schema is ours; an empty file gets it at once, for an embedded file needs no extra step."""
+    """Check that the schema is ours. An empty file gets it at once: embedding needs no extra step."""
     tables = {row[0] for row in connection.execute(SQL["tables_all"])}
     if not tables:
         migrate(connection, now)
@@ -44,7 +44,7 @@ def ensure(connection: sqlite3.Connection, database: str, now: int) -> None:
         raise SchemaMissing(f"{database} lacks {', '.join(missing)}; run `penstock migrate`")
     if unknown := sorted(done - MIGRATIONS.keys()):
         raise SchemaTooNew(
-            f"{database} was migrated by a newer release ({', '.join(unknown)}); update Penstock on this machine"
+            f"{database} was migrated by a newer release ({', '.join(unknown)}); update Penstock here"
         )
 
 

@@ -40,6 +40,7 @@ class Tx(Session):
     def __init__(self, connection: sqlite3.Connection, beats: Beats, now: int) -> None:
         super().__init__(connection, beats, now)
         self.woken: set[str] = set()  # queues that got waiting jobs
+        self.fold_log = False  # checkpoint before this verb is acknowledged
         self._counts: Counter[tuple[str, str]] = Counter()
         self._parked: Counter[str] = Counter()
 

@@ -75,7 +75,7 @@ def _end(tx: Tx, end: Settlement) -> bool:
 
 
 def _had_ended(tx: Tx, end: Settlement) -> bool:
-    """Whether an earlier call with this token got through. Where no record was to be kept, none is the proof."""
+    """Whether an earlier call with this token got through. Where no record is kept, none is the proof."""
     row = tx.row("token", {"id": end.id})
     if row is None:
         return not end.keep

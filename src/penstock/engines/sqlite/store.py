@@ -1,14 +1,15 @@
-"""The writing end of one database file: its lock, its connection, and the way a transaction is begun and ended."""
+"""The writing end of one database file: its lock, its connection, its checkpoints."""
 
 from __future__ import annotations
 
-import os
+import logging
 import sqlite3
 from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
 
 from penstock.engines.sqlite import schema
 from penstock.engines.sqlite.beats import Beats, renew_if_broken
-from penstock.engines.sqlite.connection import connect_writer, identity, patiently
+from penstock.engines.sqlite.connection import BUSY_SLICE, connect_writer, identity, patiently
 from penstock.engines.sqlite.failures import spoils_connection
 from penstock.engines.sqlite.files import Files
 from penstock.engines.sqlite.instants import now_by
@@ -18,8 +19,11 @@ from penstock.engines.sqlite.statements import SQL
 from penstock.model.clock import Clock
 from penstock.model.errors import EngineUnavailable
 
-CHECKPOINT_AT = 8 * 1_048_576  # bytes of log that make a checkpoint worth its pause
-CHECKPOINT_WAIT = 50  # milliseconds to wait for readers of old pages
+log = logging.getLogger("penstock.engine")
+
+FOLD_AT = 8 * 1_048_576  # bytes of log that make a checkpoint worth its pause
+FOLD_WARNING = 64 * 1_048_576
+FOLD_WAIT = 50  # milliseconds to wait for readers of old pages
 
 
 class Store:
@@ -29,11 +33,13 @@ class Store:
         self._files = files
         self._clock = clock
         self._synchronous = synchronous
+        self._path = Path(files.database)
+        self._wal = Path(files.wal)
         self._lock = None if files.in_memory else FileLock(files.lock, files.turn)
         self._connection: sqlite3.Connection | None = None
         self._beats: Beats | None = None
         self._identity: tuple[int, int] | None = None
-        self._checkpoint_at = CHECKPOINT_AT
+        self._fold_at = FOLD_AT
 
     @property
     def database(self) -> str:
@@ -60,7 +66,7 @@ class Store:
     def begin(self) -> sqlite3.Connection:
         """Open a write transaction, reconnecting where an earlier error cost the connection. Only in turn."""
         connection = self._connection or self._connect()
-        if self._identity is not None and identity(self._files.database) != self._identity:
+        if self._identity is not None and identity(self._path) != self._identity:
             raise EngineUnavailable(
                 f"{self.database} was deleted or replaced while in use; nothing is written to the old file: "
                 "close the engine and open it again"
@@ -83,24 +89,29 @@ class Store:
         if spoils_connection(error) and not self._files.in_memory:
             self._disconnect()
 
-    def checkpoint_if_long(self) -> None:
-        """Fold the log into the file when it has grown. Only in turn."""
-        if self._files.in_memory:
-            return
-        size = os.stat(self._files.wal).st_size
-        if size >= self._checkpoint_at:
-            busy = self.checkpoint()
-            self._checkpoint_at = size + CHECKPOINT_AT if busy else CHECKPOINT_AT
-
-    def checkpoint(self) -> bool:
-        """Fold the log into the file; True where a reader of old pages kept it from being emptied."""
+    def fold_log(self, *, at_once: bool = False) -> None:
+        """Fold the log into the file, when it has grown or at once. Only in turn, outside a transaction."""
         if self._files.in_memory or self._connection is None:
-            return False
-        self._connection.execute(f"pragma busy_timeout = {CHECKPOINT_WAIT}")
+            return
+        size = self._wal.stat().st_size
+        if not at_once and size < self._fold_at:
+            return
+        emptied = self._checkpoint(self._connection)
+        self._fold_at = FOLD_AT if emptied else size + FOLD_AT
+        if not emptied and size > FOLD_WARNING:
+            log.warning("%s-wal has grown to %d bytes: a reader holds old pages", self.database, size)
+
+    @staticmethod
+    def _checkpoint(connection: sqlite3.Connection) -> bool:
+        """Whether the log could be emptied. What it holds is committed: failing here loses nothing."""
+        connection.execute(f"pragma busy_timeout = {FOLD_WAIT}")
         try:
-            return bool(self._connection.execute("pragma wal_checkpoint(TRUNCATE)").fetchone()[0])
+            return not connection.execute("pragma wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except sqlite3.OperationalError:
+            log.warning("a checkpoint failed; the log keeps growing until one succeeds", exc_info=True)
+            return False
         finally:
-            self._connection.execute("pragma busy_timeout = 250")
+            connection.execute(f"pragma busy_timeout = {int(BUSY_SLICE * 1_000)}")
 
     def close(self) -> None:
         with self.turn():
@@ -115,7 +126,7 @@ class Store:
             connection.execute(SQL["ends_create"])
             if not self._files.in_memory:
                 renew_if_broken(self._files.beats)
-                self._identity = identity(self._files.database)
+                self._identity = identity(self._path)
             self._beats = Beats(self._files.beats)
         except BaseException:
             connection.close()

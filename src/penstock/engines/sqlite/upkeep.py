@@ -69,7 +69,8 @@ def remove(tx: Tx, ids: Sequence[str]) -> int:
 
 
 def tidy(tx: Tx) -> None:
-    """Drop lanes that nobody waits in."""
+    """Drop lanes that nobody waits in, and fold the log into the file."""
+    tx.fold_log = True
     tx.change("lanes_drop_empty")
 
 

@@ -61,7 +61,7 @@ def any_expired(session: Session) -> bool:
 
 
 def rescue(tx: Tx, limit: int, judge: Judge) -> list[Rescued]:
-    """Take jobs back from all workers whose time has passed: theirs is over for good before a job is looked at."""
+    """Take jobs back from all workers whose time has passed, after making that final."""
     tx.beats.end_passed(tx.now)
     alive = tx.beats.all()
     rescued: list[Rescued] = []

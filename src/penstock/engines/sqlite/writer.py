@@ -71,13 +71,13 @@ class Writer:
         return bool(self._pending)
 
     def _batch(self) -> None:
-        """One commit for all that is pending. What cannot be committed is refused, and the thread lives on."""
+        """One commit for all that is pending. What cannot be committed is refused; the thread lives on."""
         taken: list[Work] = []
         try:
             with self._store.turn():
                 deliver(self._commit(taken))
                 taken.clear()
-                self._store.checkpoint_if_long()
+                self._store.fold_log()
         except Exception as error:  # noqa: BLE001 - it travels to the callers
             self._store.recover_from(error)
             failure = typed(error, self._store.database) if isinstance(error, sqlite3.Error) else error
@@ -88,6 +88,7 @@ class Writer:
         connection = self._begin(taken)
         answers: list[Answer] = []
         woken: set[str] = set()
+        fold_log = False
         deadline = time.monotonic() + HOLD
         while self._pending and (not answers or time.monotonic() < deadline):
             work = self._pending.popleft()
@@ -95,7 +96,10 @@ class Writer:
             tx = self._store.transaction()
             answers.append(_answer(work, tx, savepoint=not alone))
             woken |= tx.woken
+            fold_log |= tx.fold_log
         self._end(connection, answers)
+        if fold_log:
+            self._store.fold_log(at_once=True)
         if woken:
             self._woken(woken)
         return answers

@@ -61,7 +61,7 @@ begin
         select n, row(
             j.id, j.queue, j.task, coalesce(j.lane, j.queue),
             case when j.due > moment then 'delayed' else 'waiting' end,
-            j.args, nullif(j.key, j.id::text), j.is_unique, j.priority, 0, j.max_attempts,
+            j.args, case when j.is_unique then j.key else nullif(j.key, j.id::text) end, j.is_unique, j.priority, 0, j.max_attempts,
             {schema}.rank_of(j.due, j.priority), moment, j.due, j.due + j.expire_after * interval '1 s',
             null, null, j.owner, j.options, null, null, null, null, null, null, null,
             0, false, 0, 0, false, null

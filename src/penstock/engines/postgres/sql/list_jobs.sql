@@ -6,4 +6,4 @@ select * from (
     (select {_job_columns}, finished_at, result, recovered_as::text
      from {schema}.finished where {finished_where} order by finished.id desc limit %(limit)s)
 ) page
-order by id desc limit %(limit)s
+order by id collate "C" desc limit %(limit)s

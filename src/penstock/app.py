@@ -1,0 +1,236 @@
+"""Penstock: the front door, and the only place that wires engines to the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from penstock.engine import Engine
+from penstock.model.clock import Clock, EngineClock
+from penstock.model.errors import InvalidOption, SchemaMissing
+from penstock.model.names import check_schema
+from penstock.model.priority import Priority
+from penstock.runtime.host import WorkerHost
+from penstock.runtime.options import WorkerOptions
+from penstock.tasks.access import Access
+from penstock.tasks.call import Call
+from penstock.tasks.client import Client
+from penstock.tasks.declare import Declare
+from penstock.tasks.declared import TaskOptions
+from penstock.tasks.gate import Switch, WhenDisabled
+from penstock.tasks.handle import JobHandle
+from penstock.tasks.inherit import INHERIT, Duration, Inherited, RetryOption, count, seconds
+from penstock.tasks.queue import DEFAULT_QUEUE, Queue
+from penstock.tasks.queues import from_environment, make_queue
+from penstock.tasks.registry import Registry
+from penstock.tasks.task import Task
+from penstock.tasks.urls import masked, scheme_of, sqlite_path
+
+if TYPE_CHECKING:
+    from penstock.tasks.settings import Settings
+
+
+class Penstock:
+    """An app: its queues, its tasks and the engine where their jobs live.
+
+    The engine is opened by `async with app:` or `with app:`, or by the first call that needs it.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        schema: str | None = None,
+        settings: Settings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        """Settings come from the environment where they are not given here."""
+        self.settings = _settings(settings, url, schema)
+        self.url = self.settings.url
+        self.schema = check_schema(self.settings.schema_name)
+        self._clock = clock or EngineClock()
+        _check_url(self.url)
+        self._access = Access(self._connect)
+        self._client = Client(self._access)
+        default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
+        self.registry = Registry(self.settings, self._client, default)
+        self._declare = Declare(self.registry.add_task, TaskOptions())
+
+    def __repr__(self) -> str:
+        return f"<Penstock {masked(self.url)}>"
+
+    # -- declare --------------------------------------------------------------------------------------
+    @property
+    def task(self) -> Declare:
+        """Make a task of a function: `@app.task`, or `@app.task(queue="email", timeout=30)`.
+
+        Options: queue, name, description, timeout, key, retry, priority, execute, expire_after, classify,
+        enabled and when_disabled. What is not given is inherited from the queue, then from the settings.
+        """
+        return self._declare
+
+    def queue(
+        self,
+        name: str,
+        *,
+        concurrency: int | None = None,
+        retry: RetryOption | None = None,
+        timeout: Duration | Inherited | None = INHERIT,
+        priority: Priority | str | int | None = None,
+        keep_completed: int | Inherited | None = INHERIT,
+        keep_failed: int | Inherited | None = INHERIT,
+        keep_for: Duration | Inherited | None = INHERIT,
+        enabled: Switch = True,
+        when_disabled: WhenDisabled = "refuse",
+    ) -> Queue:
+        """Declare a queue, before its tasks. `PENSTOCK_QUEUE_<NAME>_<OPTION>` overrides what is given here.
+
+        `concurrency` bounds how many of its jobs one worker process runs at once. `keep_…` bound its finished
+        jobs by count and by age; None is no bound. `enabled` is a bool, or a function asked each time.
+        """
+        options: dict[str, Any] = {
+            "concurrency": concurrency,
+            "retry": retry,
+            "timeout": timeout,
+            "priority": priority,
+            "keep_completed": keep_completed,
+            "keep_failed": keep_failed,
+            "keep_for": keep_for,
+            "enabled": enabled,
+            "when_disabled": when_disabled,
+        }
+        return self.registry.add_queue(make_queue(self.settings, name, **(options | from_environment(name))))
+
+    @property
+    def tasks(self) -> Mapping[str, Task[Any, Any]]:
+        """Every registered task, by name."""
+        return self.registry.tasks
+
+    @property
+    def queues(self) -> Mapping[str, Queue]:
+        """Every declared queue, by name."""
+        return self.registry.queues
+
+    # -- enqueue --------------------------------------------------------------------------------------
+    def enqueue_many(self, calls: Iterable[Call[Any]]) -> list[JobHandle[Any]]:
+        """Put many jobs in, in order, in groups of at most 1,000 that are each all or nothing."""
+        return self._client.send_many(list(calls))
+
+    async def aenqueue_many(self, calls: Iterable[Call[Any]]) -> list[JobHandle[Any]]:
+        """Put many jobs in, in order, in groups of at most 1,000 that are each all or nothing."""
+        return await self._client.asend_many(list(calls))
+
+    def call_by_name(self, task: str, args: Mapping[str, Any]) -> Call[Any]:
+        """A call of the task of this name; UnknownTask or InvalidArguments where it cannot be."""
+        return self.registry.task(task).call(**args)
+
+    # -- life -----------------------------------------------------------------------------------------
+    @property
+    def engine(self) -> Engine:
+        """The open engine, to be used on the loop that opened it; EngineError where the app is not open."""
+        return self._access.engine
+
+    def make_engine(self) -> Engine:
+        """A new engine for this app's URL, not opened yet."""
+        return _engine(self.url, self.schema, self._clock)
+
+    async def aopen(self) -> None:
+        """Open the engine on the running event loop."""
+        await self._access.aopen()
+
+    async def aclose(self) -> None:
+        """Close the engine; inside nested blocks, the outermost does."""
+        await self._access.aclose()
+
+    def open(self) -> None:
+        """Open the engine in a program without an event loop."""
+        self._access.open()
+
+    def close(self) -> None:
+        """Close the engine; inside nested blocks, the outermost does."""
+        self._access.close()
+
+    async def __aenter__(self) -> Self:
+        await self.aopen()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _connect(self) -> Engine:
+        engine = self.make_engine()
+        try:
+            await engine.open()
+        except SchemaMissing:
+            wanted = self.settings.migrate
+            if not (scheme_of(self.url) == "sqlite" if wanted is None else wanted):
+                raise
+            await engine.migrate()
+            await engine.open()
+        return engine
+
+    # -- work -----------------------------------------------------------------------------------------
+    def worker_host(
+        self,
+        *,
+        app_ref: str | None = None,
+        queues: Iterable[str] | None = None,
+        concurrency: int | None = None,
+        grace: float | None = None,
+    ) -> WorkerHost:
+        """What a worker process needs: this app's open engine, or a new one that it opens itself."""
+        chosen = [self.registry.queue(name) for name in (queues or self.queues)]
+        options = WorkerOptions(
+            queues={queue.name: queue.concurrency for queue in chosen},
+            slots=self.settings.concurrency if concurrency is None else count("concurrency", concurrency, 1),
+            lease=self.settings.lease,
+            grace=self.settings.grace if grace is None else seconds("grace", grace),
+            fingerprints=self.registry.fingerprints,
+            retentions=tuple(queue.retention for queue in self.queues.values()),
+            keep_dead=self.settings.keep_dead_letters_for,
+            app_ref=app_ref,
+            unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
+        )
+        engine = self._access.engine if self._access.is_open else self.make_engine()
+        return WorkerHost(
+            engine=engine, registry=self.registry, options=options, url=self.url, schema=self.schema
+        )
+
+
+def _settings(given: Settings | None, url: str | None, schema: str | None) -> Settings:
+    from penstock.tasks.settings import load_settings  # noqa: PLC0415 - pydantic, when an app is made
+
+    chosen = {"url": url, "schema_name": schema}
+    chosen = {name: value for name, value in chosen.items() if value is not None}
+    return load_settings(**chosen) if given is None else given.model_copy(update=chosen)
+
+
+_SCHEMES = ("sqlite", "postgresql")
+
+
+def _check_url(url: str) -> None:
+    scheme = scheme_of(url)
+    if scheme not in _SCHEMES:
+        raise InvalidOption(
+            f"there is no engine for {scheme}://; use {' or '.join(f'{s}://' for s in _SCHEMES)}, "
+            "given to Penstock() or as PENSTOCK_URL"
+        )
+    if scheme == "sqlite":
+        sqlite_path(url)
+
+
+def _engine(url: str, schema: str, clock: Clock) -> Engine:
+    if scheme_of(url) == "sqlite":
+        from penstock.engines.sqlite.engine import SqliteEngine  # noqa: PLC0415 - only the engine in use
+
+        return SqliteEngine(sqlite_path(url), clock=clock)
+    from penstock.engines.postgres.engine import PostgresEngine  # noqa: PLC0415 - as above
+
+    return PostgresEngine(url, schema=schema, clock=clock)

@@ -1,0 +1,84 @@
+"""Running statements: in one round trip, within time limits, tried again where nothing can have happened."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import psycopg
+
+from penstock.engines.postgres import failures
+from penstock.engines.postgres.pool import Pool
+from penstock.model.errors import EngineUnavailable, OutcomeUnknown
+
+T = TypeVar("T")
+Connection: TypeAlias = psycopg.AsyncConnection[Any]
+Rows: TypeAlias = list[tuple[Any, ...]]
+
+TRIES = 5
+# Local to the transaction: behind a pooler a session belongs to nobody.
+_LIMITS = "select set_config('lock_timeout', '2s', true), set_config('statement_timeout', '15s', true)"
+
+
+class Call(NamedTuple):
+    """One statement and its values."""
+
+    sql: str
+    values: dict[str, Any]
+
+
+class Database:
+    """The pool, and the rules for using it."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+
+    async def run(self, *calls: Call, repeatable: bool) -> list[Rows]:
+        """The rows of each statement; all in one transaction and one round trip.
+
+        `repeatable` says that doing it twice does no harm: then it is tried again even after a lost answer.
+        """
+
+        async def work(connection: Connection) -> list[Rows]:
+            async with connection.pipeline():
+                await connection.execute(_LIMITS)
+                cursors = [await connection.execute(sql, values, binary=True) for sql, values in calls]
+            return [await cursor.fetchall() if cursor.description else [] for cursor in cursors]
+
+        return await self._try(work, repeatable)
+
+    async def transact(self, work: Callable[[Connection], Awaitable[T]], *, repeatable: bool) -> T:
+        """Several round trips in one transaction."""
+
+        async def whole(connection: Connection) -> T:
+            async with connection.transaction():
+                await connection.execute(_LIMITS)
+                return await work(connection)
+
+        return await self._try(whole, repeatable)
+
+    async def _try(self, work: Callable[[Connection], Awaitable[T]], repeatable: bool) -> T:
+        for tried in range(1, TRIES):
+            try:
+                return await self._once(work)
+            except OutcomeUnknown:
+                if not repeatable:
+                    raise
+            except EngineUnavailable:
+                pass
+            await asyncio.sleep(0.05 * 2**tried * random.uniform(0.5, 1.5))
+        return await self._once(work)
+
+    async def _once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        async with self.pool.connection() as connection:
+            try:
+                return await work(connection)
+            except psycopg.Error as error:
+                lost = failures.is_lost(error, connection.broken)
+                problem = failures.translate(error, lost=lost)
+                if error.sqlstate == failures.READ_ONLY:
+                    await connection.close()
+                    await self.pool.drop_idle()
+                raise problem from error

@@ -1,0 +1,39 @@
+"""What a driver's error means: did anything happen, and is it worth another try?"""
+
+from __future__ import annotations
+
+import psycopg
+
+from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, SchemaMissing
+
+_ROLLED_BACK = {
+    "40001",  # serialization_failure
+    "40P01",  # deadlock_detected
+    "55P03",  # lock_not_available
+    "25006",  # read_only_sql_transaction: the server was demoted
+}
+READ_ONLY = "25006"
+_NO_SCHEMA = {"3F000", "42P01", "42883", "42703"}
+_OVERTIME = "57014"
+
+
+def is_lost(error: psycopg.Error, connection_broken: bool) -> bool:
+    """Whether the connection went away under the call, so that nobody knows how far it came."""
+    return connection_broken or (error.sqlstate or "").startswith(("57P", "08"))
+
+
+def is_rolled_back(error: psycopg.Error) -> bool:
+    """Whether the server itself undid the call, and another try may succeed."""
+    return error.sqlstate in _ROLLED_BACK
+
+
+def translate(error: psycopg.Error, *, lost: bool) -> EngineError:
+    """The error a caller sees when there are no more tries."""
+    what = str(error).partition("\n")[0]
+    if lost:
+        return OutcomeUnknown(f"the connection was lost before the answer came: {what}")
+    if is_rolled_back(error) or error.sqlstate == _OVERTIME:
+        return EngineUnavailable(f"the database could not do it now, nothing happened: {what}")
+    if error.sqlstate in _NO_SCHEMA:
+        return SchemaMissing(f"the database does not have the expected schema, run `penstock migrate`: {what}")
+    return EngineError(f"the database refused the statement: {what}")

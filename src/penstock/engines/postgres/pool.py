@@ -1,0 +1,145 @@
+"""A few connections, opened when needed, checked before use, severed when a call takes too long."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import psycopg
+from psycopg import conninfo
+from psycopg.pq import TransactionStatus
+
+from penstock.model.errors import EngineError, EngineUnavailable, InvalidOption
+
+CONNECT_SECONDS = 5
+CALL_SECONDS = 20.0
+_DEFAULTS: dict[str, Any] = {
+    "application_name": "penstock",
+    "connect_timeout": CONNECT_SECONDS,
+    "keepalives_idle": 10,
+    "keepalives_interval": 3,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+
+
+class Pool:
+    """At most `size` connections for one process; a call waits for a free one, but not for ever."""
+
+    def __init__(self, url: str, size: int) -> None:
+        self._options = _options(url)
+        self._size = size
+        self._free = asyncio.Semaphore(size)
+        self._idle: list[psycopg.AsyncConnection[Any]] = []
+        self._pid: int | None = None
+
+    @property
+    def address(self) -> str:
+        """Where the database is, for people; never who connects or how."""
+        host, port = self._options.get("host", "localhost"), self._options.get("port", 5432)
+        return f"{host}:{port}/{self._options.get('dbname', '')}"
+
+    def open(self) -> None:
+        self._pid = os.getpid()
+
+    async def close(self) -> None:
+        self._pid = None
+        await self.drop_idle()
+
+    async def drop_idle(self) -> None:
+        """Let go of connections that may lead to the wrong server."""
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            await connection.close()
+
+    async def connect(self) -> psycopg.AsyncConnection[Any]:
+        """A new connection, outside the pool."""
+        try:
+            return await psycopg.AsyncConnection.connect(
+                **self._options, autocommit=True, prepare_threshold=None
+            )
+        except psycopg.Error as error:
+            raise EngineUnavailable(f"cannot connect to {self.address}: {_first_line(error)}") from None
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+        """A connection for one call, which is severed when the call overruns its time."""
+        self._check_process()
+        await self._wait_for_turn()
+        try:
+            connection = await self._take()
+            overrun = asyncio.get_running_loop().call_later(CALL_SECONDS, sever, connection)
+            try:
+                yield connection
+            finally:
+                overrun.cancel()
+                await self._give_back(connection)
+        finally:
+            self._free.release()
+
+    def _check_process(self) -> None:
+        if self._pid is None:
+            raise EngineError("this engine is not open; call `await engine.open()` first")
+        if self._pid != os.getpid():
+            raise EngineError(
+                "this engine was opened in another process; open a new one after fork, connections cannot be shared"
+            )
+
+    async def _wait_for_turn(self) -> None:
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                await self._free.acquire()
+        except TimeoutError:
+            raise EngineUnavailable(
+                f"all {self._size} connections were busy for {CALL_SECONDS:g} s; raise pool_size or slow down"
+            ) from None
+
+    async def _take(self) -> psycopg.AsyncConnection[Any]:
+        while self._idle:
+            connection = self._idle.pop()
+            if _usable(connection):
+                return connection
+            await connection.close()
+        return await self.connect()
+
+    async def _give_back(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        open_here = self._pid == os.getpid()
+        if open_here and connection.info.transaction_status is TransactionStatus.IDLE:
+            self._idle.append(connection)
+        else:
+            await connection.close()
+
+
+def sever(connection: psycopg.AsyncConnection[Any]) -> None:
+    """Cut the line, so that whoever waits for an answer learns at once that there will be none."""
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
+
+
+def _usable(connection: psycopg.AsyncConnection[Any]) -> bool:
+    """Idle servers say nothing unless to take leave: what is readable here is a goodbye."""
+    if connection.closed:
+        return False
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return not poll.poll(0)
+
+
+def _options(url: str) -> dict[str, Any]:
+    try:
+        given = conninfo.conninfo_to_dict(url)
+    except psycopg.Error:
+        # The parser repeats the URL in its message, and with it the password.
+        raise InvalidOption(
+            "the URL cannot be read; write postgresql://user:password@host:port/database"
+        ) from None
+    return {**_DEFAULTS, **given}
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]

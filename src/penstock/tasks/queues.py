@@ -1,0 +1,115 @@
+"""Declaring a queue: options from code and environment, checked and completed by the app's settings."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from penstock.engine import Retention
+from penstock.model.errors import InvalidOption
+from penstock.model.names import check_name
+from penstock.model.priority import Priority
+from penstock.tasks.gate import Gate, Switch, WhenDisabled
+from penstock.tasks.inherit import (
+    INHERIT,
+    Duration,
+    Inherited,
+    RetryOption,
+    count,
+    nearest,
+    policy,
+    seconds,
+    time_limit,
+)
+from penstock.tasks.queue import Queue
+
+if TYPE_CHECKING:
+    from penstock.tasks.settings import Settings
+
+PREFIX = "PENSTOCK_QUEUE_"
+_WORDS = {
+    "true": True,
+    "1": True,
+    "on": True,
+    "yes": True,
+    "false": False,
+    "0": False,
+    "off": False,
+    "no": False,
+}
+
+
+def make_queue(
+    settings: Settings,
+    name: str,
+    *,
+    concurrency: int | None = None,
+    retry: RetryOption | None = None,
+    timeout: Duration | Inherited | None = INHERIT,
+    priority: Priority | str | int | None = None,
+    keep_completed: int | Inherited | None = INHERIT,
+    keep_failed: int | Inherited | None = INHERIT,
+    keep_for: Duration | Inherited | None = INHERIT,
+    enabled: Switch = True,
+    when_disabled: WhenDisabled = "refuse",
+) -> Queue:
+    """A queue with every option resolved."""
+    what = f"queue {check_name('queue', name)!r}"
+    return Queue(
+        name=name,
+        concurrency=None if concurrency is None else count(f"concurrency of {what}", concurrency, 1),
+        retry=policy(retry, settings.default_retry),
+        timeout=time_limit(f"timeout of {what}", nearest(timeout, settings.timeout)),
+        priority=Priority.MEDIUM if priority is None else Priority.of(priority),
+        retention=Retention(
+            name,
+            _kept(f"keep_completed of {what}", nearest(keep_completed, settings.keep_completed)),
+            _kept(f"keep_failed of {what}", nearest(keep_failed, settings.keep_failed)),
+            _age(f"keep_for of {what}", nearest(keep_for, settings.keep_for)),
+        ),
+        gate=Gate(what, enabled, when_disabled),
+    )
+
+
+def from_environment(name: str, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """What `PENSTOCK_QUEUE_<NAME>_<OPTION>` sets for this queue, over what its code declares."""
+    prefix = f"{PREFIX}{re.sub('[^A-Za-z0-9]', '_', name).upper()}_"
+    found: dict[str, Any] = {}
+    for option, read in _READERS.items():
+        variable = prefix + option.upper()
+        if variable in environ:
+            try:
+                found[option] = read(environ[variable])
+            except (ValueError, KeyError):
+                raise InvalidOption(f"{variable} has a value that {option} cannot take") from None
+    return found
+
+
+def _number_or_name(text: str) -> int | str:
+    return int(text) if text.isdigit() else text
+
+
+def _bounded(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    return lambda text: None if text.lower() == "none" else read(text)
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "concurrency": int,
+    "retry": _number_or_name,
+    "timeout": _bounded(float),
+    "priority": _number_or_name,
+    "keep_completed": _bounded(int),
+    "keep_failed": _bounded(int),
+    "keep_for": _bounded(float),
+    "enabled": lambda text: _WORDS[text.lower()],
+}
+
+
+def _kept(what: str, value: int | None) -> int | None:
+    return None if value is None else count(what, value)
+
+
+def _age(what: str, value: Duration | None) -> float | None:
+    return None if value is None else seconds(what, value)

@@ -1,0 +1,88 @@
+"""Settings: from the environment, by our names or the documents', and from code, which wins."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from pydantic import AliasChoices, Field, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from penstock.model.errors import InvalidOption
+from penstock.model.retry import Retry
+from penstock.model.values import MAX_ARGS_BYTES, MAX_RESULT_BYTES
+
+DAY = 86_400.0
+
+
+def _named(*names: str) -> AliasChoices:
+    return AliasChoices(*names)
+
+
+class Settings(BaseSettings):
+    """How an app behaves. Every field is read from `PENSTOCK_<NAME>` where code does not give it."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="PENSTOCK_", frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True
+    )
+
+    url: str = Field(
+        "sqlite:///penstock.db",
+        validation_alias=_named("PENSTOCK_URL", "REDIS_URL"),
+        repr=False,
+        min_length=1,
+    )
+    schema_name: str = Field("penstock", validation_alias=_named("PENSTOCK_SCHEMA"))
+    migrate: bool | None = None  # bring the schema up to date when opening; None: on SQLite only
+    concurrency: int = Field(
+        5, ge=1, validation_alias=_named("PENSTOCK_CONCURRENCY", "JOB_QUEUE_WORKER_CONCURRENCY")
+    )  # slots per worker process
+    processes: int = Field(1, ge=1)
+    lease: float = Field(30.0, gt=0)  # seconds without a heartbeat after which a worker is given up
+    grace: float = Field(30.0, ge=0)  # seconds that running jobs get to finish at shutdown
+    timeout: float | None = Field(300.0, gt=0)  # seconds a run may take
+    retry: str | None = None  # the name of a policy, in place of attempts and retry_delay
+    attempts: int = Field(3, ge=1, validation_alias=_named("PENSTOCK_ATTEMPTS", "JOB_QUEUE_DEFAULT_ATTEMPTS"))
+    retry_delay: float = Field(5.0, ge=0)  # seconds before the first retry
+    backoff_ms: float | None = Field(None, ge=0, validation_alias=_named("JOB_QUEUE_DEFAULT_BACKOFF_MS"))
+    keep_completed: int | None = Field(
+        1_000, ge=0, validation_alias=_named("PENSTOCK_KEEP_COMPLETED", "JOB_QUEUE_REMOVE_ON_COMPLETE")
+    )
+    keep_failed: int | None = Field(
+        5_000, ge=0, validation_alias=_named("PENSTOCK_KEEP_FAILED", "JOB_QUEUE_REMOVE_ON_FAIL")
+    )
+    keep_for: float | None = Field(DAY, ge=0)  # seconds since the end
+    keep_dead_letters_for: float = Field(30 * DAY, ge=0)
+    max_args_bytes: int = Field(MAX_ARGS_BYTES, ge=2)
+    max_result_bytes: int = Field(MAX_RESULT_BYTES, ge=2)
+
+    @property
+    def default_retry(self) -> Retry:
+        """The policy of every queue that declares none."""
+        if self.retry is not None:
+            return Retry.of(self.retry)
+        given = "retry_delay" in self.model_fields_set or self.backoff_ms is None
+        return Retry(self.attempts, self.retry_delay if given else (self.backoff_ms or 0.0) / 1_000)
+
+
+def load_settings(**given: Any) -> Settings:
+    """Settings from the environment and from `given`; InvalidOption names every bad one, never its value."""
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        found = [f"{_variable(str(e['loc'][0]))}: {e['msg']}" for e in error.errors(include_input=False)]
+    raise InvalidOption("settings cannot be read\n  " + "\n  ".join(found))
+
+
+def _variable(loc: str) -> str:
+    """The name under which a person gave the setting."""
+    for name, field in Settings.model_fields.items():
+        alias = field.validation_alias
+        names = (
+            [str(c) for c in alias.choices]
+            if isinstance(alias, AliasChoices)
+            else [f"PENSTOCK_{name.upper()}"]
+        )
+        if loc == name or loc.upper() in names:
+            return next((n for n in names if n in os.environ), name)
+    return loc

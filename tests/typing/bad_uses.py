@@ -1,0 +1,64 @@
+"""Wrong uses of the surface: each must be an error. An ignore that is not needed is an error, too."""
+
+from __future__ import annotations
+
+from penstock import Context, Penstock, SyncContext
+
+app = Penstock("sqlite://:memory:")
+
+
+@app.task
+async def send(ctx: Context, order_id: int, to: str) -> str:
+    return to
+
+
+@app.task(queue="email")
+def resize(ctx: SyncContext, path: str) -> None: ...
+
+
+@app.task
+def plain(a: int) -> int:
+    return a
+
+
+async def wrong_arguments() -> None:
+    await send.aenqueue(order_id="seven", to="x")  # type: ignore[arg-type]
+    await send.aenqueue(order=7, to="x")  # type: ignore[call-arg]
+    await send.aenqueue(order_id=7)  # type: ignore[call-arg]
+    await send.aenqueue(7, "x", "y")  # type: ignore[call-arg]
+    await send.using(delay=1).aenqueue(order_id="seven", to="x")  # type: ignore[arg-type]
+    await send.using(delay=1).aenqueue(order=7, to="x")  # type: ignore[call-arg]
+    await send.using(delay=1).using(owner="me").aenqueue(order_id=7)  # type: ignore[call-arg]
+
+
+def wrong_arguments_sync(ctx: Context) -> None:
+    send.enqueue(ctx, order_id=7, to="x")  # type: ignore[misc, arg-type]
+    send.call(to=7, order_id=7)  # type: ignore[arg-type]
+    resize.enqueue(pth="x")  # type: ignore[call-arg]
+    resize.using(priority="high").enqueue(path=b"x")  # type: ignore[arg-type]
+    plain.enqueue("1")  # type: ignore[arg-type]
+    plain.call()  # type: ignore[call-arg]
+
+
+async def wrong_results() -> None:
+    text: int = await (await send.aenqueue(order_id=7, to="x")).aresult()  # type: ignore[assignment]
+    number: str = plain.enqueue(1).result()  # type: ignore[assignment]
+    print(text, number)
+
+
+def wrong_options() -> None:
+    send.using(dely=1)  # type: ignore[call-arg]
+    send.using(delay="soon")  # type: ignore[arg-type]
+    send.using(owner=7)  # type: ignore[arg-type]
+    app.task(queu="email")  # type: ignore[call-overload]
+    app.task(execute="fibre")  # type: ignore[call-overload]
+    app.queue("email", concurrency="ten")  # type: ignore[arg-type]
+    app.queue("email", when_disabled="drop")  # type: ignore[arg-type]
+
+
+async def wrong_calls_in_place(ctx: Context, sync_ctx: SyncContext) -> None:
+    await send(order_id=7, to="x")  # type: ignore[call-arg]
+    await send(sync_ctx, order_id=7, to="x")  # type: ignore[arg-type]
+    resize(ctx, "x")  # type: ignore[arg-type]
+    plain("x")  # type: ignore[arg-type]
+    await ctx.progress("forty")  # type: ignore[arg-type]

@@ -1,0 +1,65 @@
+"""Right uses of the surface: every line here must pass the type checker."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from datetime import timedelta
+from typing import Any, assert_type
+
+from penstock import Call, Context, JobHandle, Penstock, Retry, SyncContext
+
+app = Penstock("sqlite://:memory:")
+app.queue("email", concurrency=10, retry="external_api", keep_completed=500, keep_failed=1000, keep_for=None)
+
+
+@app.task(queue="email", timeout=30, key="receipt:{order_id}")
+async def send_receipt(ctx: Context, order_id: int, to: str = "ana@example.com") -> str:
+    await ctx.progress(40, "rendering")
+    assert_type(ctx.attempt, int)
+    return to
+
+
+@app.task
+def resize(ctx: SyncContext, path: str) -> None:
+    ctx.progress(40, "rendering")
+
+
+@app.task
+async def add(a: int, b: int) -> int:
+    return a + b
+
+
+@app.task(execute="process", retry=Retry.fixed(3, 1.0), priority="high", enabled=lambda: True)
+def shout(text: str, *, times: int = 1) -> str:
+    return text.upper() * times
+
+
+@app.task(name="nothing.at-all")
+def nothing() -> None: ...
+
+
+async def in_a_loop(ctx: Context) -> None:
+    job = await send_receipt.aenqueue(order_id=7, to="ana@example.com")
+    assert_type(job, JobHandle[str])
+    assert_type(await job.aresult(timeout=10), str)
+    assert_type(await (await job.arefresh()).aresult(), str)
+    assert_type(await add.using(delay=timedelta(minutes=1)).aenqueue(1, b=2), JobHandle[int])
+    await app.aenqueue_many([send_receipt.call(order_id=n) for n in range(3)])
+    assert_type(await add(1, 2), int)
+    assert_type(await send_receipt(ctx, 7), str)
+    assert_type(send_receipt(ctx, order_id=7, to="x"), Coroutine[Any, Any, str])
+
+
+def without_a_loop(ctx: SyncContext) -> None:
+    job = send_receipt.using(delay=60, priority="high", owner="user-1", key="k").enqueue(order_id=7)
+    assert_type(job.id, str)
+    assert_type(job.duplicate, bool)
+    assert_type(job.key, str)
+    assert_type(job.refresh(), JobHandle[str])
+    assert_type(job.result(timeout=10), str)
+    assert_type(shout.call("a", times=2), Call[str])
+    assert_type(shout("a"), str)
+    assert_type(shout.using(owner="me").using(timeout=None).enqueue(text="a"), JobHandle[str])
+    assert_type(app.enqueue_many([nothing.call(), resize.call("p")]), list[JobHandle[Any]])
+    resize(ctx, "path")
+    nothing()
