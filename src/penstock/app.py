@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from penstock.engine import Engine
@@ -10,7 +11,9 @@ from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import InvalidOption, SchemaMissing
 from penstock.model.names import check_schema
 from penstock.model.priority import Priority
+from penstock.ops import Ops
 from penstock.runtime.host import WorkerHost
+from penstock.runtime.inprocess import InProcessWorker
 from penstock.runtime.options import WorkerOptions
 from penstock.tasks.access import Access
 from penstock.tasks.call import Call
@@ -24,7 +27,7 @@ from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.queues import from_environment, make_queue
 from penstock.tasks.registry import Registry
 from penstock.tasks.task import Task
-from penstock.tasks.urls import masked, scheme_of, sqlite_path
+from penstock.tasks.urls import MEMORY, masked, scheme_of, sqlite_path
 
 if TYPE_CHECKING:
     from penstock.tasks.settings import Settings
@@ -50,14 +53,20 @@ class Penstock:
         self.schema = check_schema(self.settings.schema_name)
         self._clock = clock or EngineClock()
         _check_url(self.url)
-        self._access = Access(self._connect)
+        self._in_memory = scheme_of(self.url) == "sqlite" and sqlite_path(self.url) == MEMORY
+        self._access = Access(self._connect, portable=self._in_memory)
         self._client = Client(self._access)
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
         self._declare = Declare(self.registry.add_task, TaskOptions())
 
     def __repr__(self) -> str:
-        return f"<Penstock {masked(self.url)}>"
+        return f"<Penstock {self.safe_url}>"
+
+    @property
+    def safe_url(self) -> str:
+        """The engine's URL without its secrets."""
+        return masked(self.url)
 
     # -- declare --------------------------------------------------------------------------------------
     @property
@@ -130,9 +139,13 @@ class Penstock:
         """The open engine, to be used on the loop that opened it; EngineError where the app is not open."""
         return self._access.engine
 
-    def make_engine(self) -> Engine:
-        """A new engine for this app's URL, not opened yet."""
-        return _engine(self.url, self.schema, self._clock)
+    async def migrate(self) -> list[str]:
+        """Bring the engine's schema up to date; the names of the migrations applied."""
+        engine = make_engine(self.url, self.schema, self._clock)
+        try:
+            return await engine.migrate()
+        finally:
+            await engine.close()
 
     async def aopen(self) -> None:
         """Open the engine on the running event loop."""
@@ -165,32 +178,42 @@ class Penstock:
         self.close()
 
     async def _connect(self) -> Engine:
-        engine = self.make_engine()
-        try:
-            await engine.open()
-        except SchemaMissing:
-            wanted = self.settings.migrate
-            if not (scheme_of(self.url) == "sqlite" if wanted is None else wanted):
-                raise
-            await engine.migrate()
-            await engine.open()
-        return engine
+        return await open_engine(self.url, self.schema, clock=self._clock, migrate=self.settings.migrate)
+
+    def move_to(self, url: str, clock: Clock) -> tuple[str, Clock]:
+        """Point a closed app at another engine; where it was, to move back. For tests."""
+        if self._access.is_open:
+            raise EngineError("the app is open; close it before it moves to another engine")
+        _check_url(url)
+        before = self.url, self._clock
+        self.url, self._clock = url, clock
+        return before
+
+    def run_on_engine(self, work: Callable[[Engine], Awaitable[T]], twin: str) -> T:
+        """Do `work` with the engine and wait for it; inside a running loop it refuses and names the async twin."""
+        return self._access.run(lambda opened: work(opened.engine), twin)
 
     # -- work -----------------------------------------------------------------------------------------
+    @property
+    def ops(self) -> Ops:
+        """Everything a person may ask or do, over the open engine."""
+        return Ops(self.engine, self.registry)
+
     def worker_host(
         self,
         *,
         app_ref: str | None = None,
         queues: Iterable[str] | None = None,
-        concurrency: int | None = None,
+        slots: int | None = None,
+        lease: float | None = None,
         grace: float | None = None,
     ) -> WorkerHost:
-        """What a worker process needs: this app's open engine, or a new one that it opens itself."""
+        """What a worker needs: this app's engine where it is open, else a new one that it opens itself."""
         chosen = [self.registry.queue(name) for name in (queues or self.queues)]
         options = WorkerOptions(
             queues={queue.name: queue.concurrency for queue in chosen},
-            slots=self.settings.concurrency if concurrency is None else count("concurrency", concurrency, 1),
-            lease=self.settings.lease,
+            slots=self.settings.concurrency if slots is None else count("slots", slots, 1),
+            lease=self.settings.lease if lease is None else seconds("lease", lease),
             grace=self.settings.grace if grace is None else seconds("grace", grace),
             fingerprints=self.registry.fingerprints,
             retentions=tuple(queue.retention for queue in self.queues.values()),
@@ -198,10 +221,36 @@ class Penstock:
             app_ref=app_ref,
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
         )
-        engine = self._access.engine if self._access.is_open else self.make_engine()
+        is_open = self._access.is_open
+        engine = self.engine if is_open else make_engine(self.url, self.schema, self._clock)
         return WorkerHost(
             engine=engine, registry=self.registry, options=options, url=self.url, schema=self.schema
         )
+
+    def worker(
+        self,
+        *,
+        queues: Iterable[str] | None = None,
+        slots: int | None = None,
+        lease: float | None = None,
+        grace: float | None = None,
+    ) -> InProcessWorker:
+        """A worker inside this process, for an app that is open: `await app.worker().run()`."""
+        self.engine  # noqa: B018 - refuses here where the app is not open
+        host = self.worker_host(queues=queues, slots=slots, lease=lease, grace=grace)
+        return InProcessWorker(host, self._heart_engine)
+
+    @asynccontextmanager
+    async def _heart_engine(self) -> AsyncIterator[Engine]:
+        """An engine for the heartbeat's own loop; a database in memory has only the one."""
+        if self._in_memory:
+            yield self.engine
+            return
+        engine = await self._connect()
+        try:
+            yield engine
+        finally:
+            await engine.close()
 
 
 def _settings(given: Settings | None, url: str | None, schema: str | None) -> Settings:
@@ -226,7 +275,8 @@ def _check_url(url: str) -> None:
         sqlite_path(url)
 
 
-def _engine(url: str, schema: str, clock: Clock) -> Engine:
+def make_engine(url: str, schema: str, clock: Clock) -> Engine:
+    """A new engine, not opened yet."""
     if scheme_of(url) == "sqlite":
         from penstock.engines.sqlite.engine import SqliteEngine  # noqa: PLC0415 - only the engine in use
 
@@ -234,3 +284,18 @@ def _engine(url: str, schema: str, clock: Clock) -> Engine:
     from penstock.engines.postgres.engine import PostgresEngine  # noqa: PLC0415 - as above
 
     return PostgresEngine(url, schema=schema, clock=clock)
+
+
+async def open_engine(
+    url: str, schema: str, *, clock: Clock | None = None, migrate: bool | None = None
+) -> Engine:
+    """Open the engine of a URL. `migrate` makes a missing schema; by default on SQLite only."""
+    engine = make_engine(url, schema, clock or EngineClock())
+    try:
+        await engine.open()
+    except SchemaMissing:
+        if not (scheme_of(url) == "sqlite" if migrate is None else migrate):
+            raise
+        await engine.migrate()
+        await engine.open()
+    return engine

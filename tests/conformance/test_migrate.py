@@ -1,25 +1,38 @@
 """open, close and migrate: the schema is there, once, and what was opened is let go."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 
 import pytest
 
-from conformance.kit import put, read, register, take
+from conformance.kit import Place, put, read, register, take
 from conftest import no_leaks
 from penstock.model.errors import SchemaMissing
 from penstock.model.states import State
 
 
-async def test_an_engine_without_its_schema_says_so(place):
-    engine = place.engine()
+def used_by_others(place: Place) -> None:
+    """A database that is not empty and knows nothing of Penstock."""
+    if place.kind == "sqlite":
+        with closing(sqlite3.connect(place.address)) as connection:
+            connection.execute("create table theirs (x)")
+
+
+async def test_an_engine_without_its_schema_says_so(shared_place):
+    used_by_others(shared_place)
+    engine = shared_place.engine()
     with no_leaks():
-        with pytest.raises(SchemaMissing):
+        with pytest.raises(SchemaMissing, match="penstock migrate"):
             await engine.open()
         await engine.close()
+    await engine.migrate()
+    await engine.open()
+    await engine.close()
 
 
-async def test_migrating_names_what_it_did_and_then_has_nothing_to_do(place):
-    engine = place.engine()
+async def test_migrating_names_what_it_did_and_then_has_nothing_to_do(shared_place):
+    engine = shared_place.engine()
     applied = await engine.migrate()
     assert applied
     assert len(set(applied)) == len(applied)

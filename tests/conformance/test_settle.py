@@ -92,7 +92,8 @@ async def test_no_result_and_a_null_result_are_told_apart(engine, worker):
     assert (await read(engine, null.id)).result_json == "null"
 
 
-async def test_a_retried_job_is_due_after_its_delay(engine, worker, clock):
+async def test_a_retried_job_is_due_after_its_delay(engine, clock):
+    await register(engine, ttl=1_000)
     held = await take(engine)
     clock.advance(5)
     await settle(engine, held, retried(60))
@@ -116,7 +117,8 @@ async def test_what_runs_again_at_once_goes_to_the_end_of_the_line(engine, worke
     assert ids(await claim(engine)) == [other, held.id]
 
 
-async def test_a_released_job_keeps_its_place_in_line(engine, worker, clock):
+async def test_a_released_job_keeps_its_place_in_line(engine, clock):
+    await register(engine, ttl=1_000)
     held = await take(engine)
     due = held.due_at
     clock.advance(60)

@@ -14,7 +14,7 @@ class Backoff:
         self._tries = 0
 
     def next(self) -> float:
-        seconds = min(self._first * 2 ** min(self._tries, 20), self._cap)
+        seconds = min(self._first * 2.0 ** min(self._tries, 20), self._cap)
         self._tries += 1
         return seconds * random.uniform(0.5, 1.0)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.engine import CancelOrder, Orders
 from penstock.runtime.board import Board
-from penstock.runtime.host import WorkerHost
+from penstock.runtime.host import WorkerHost, WorkerSource
 from penstock.runtime.orphan import die_with_parent
 from penstock.runtime.wire import MAX_LINE, pack, unpack
 from penstock.runtime.worker import Worker
@@ -34,16 +34,22 @@ def main(fd: int, board_fd: int, parent: int) -> None:
     link = socket.socket(fileno=fd)
     config = unpack(link.makefile("rb").readline())
     logging.basicConfig(level=config["log_level"], format="%(asctime)s %(process)d %(message)s")
-    try:
-        host = load_app(config["app"]).worker_host(app_ref=config["app"], **config["wishes"])
-    except Exception as error:  # noqa: BLE001 - the supervisor shows it to a person
-        link.sendall(pack({"failed": f"{type(error).__name__}: {error}"}))
-        sys.exit(EXIT_BAD_APP)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        code = runner.run(_work(host, link, board_fd))
+        code = runner.run(_main(config, link, board_fd))
     # Threads that do not end must not keep the process: what they hold is handed back by the supervisor.
     logging.shutdown()
     os._exit(code)
+
+
+async def _main(config: dict[str, Any], link: socket.socket, board_fd: int) -> int:
+    async with contextlib.AsyncExitStack() as open_app:
+        try:
+            app: WorkerSource = await open_app.enter_async_context(load_app(config["app"]))
+            host = app.worker_host(app_ref=config["app"], **config["wishes"])
+        except Exception as error:  # noqa: BLE001 - the supervisor shows it to a person
+            link.sendall(pack({"failed": f"{type(error).__name__}: {error}"}))
+            return EXIT_BAD_APP
+        return await _work(host, link, board_fd)
 
 
 async def _work(host: WorkerHost, link: socket.socket, board_fd: int) -> int:
@@ -51,7 +57,6 @@ async def _work(host: WorkerHost, link: socket.socket, board_fd: int) -> int:
     worker = Worker(host.engine, host.registry, options, Board.shared(board_fd, options.slots, options.lease))
     reader, writer = await asyncio.open_connection(sock=link, limit=MAX_LINE)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.drain)
-    await host.engine.open()
     writer.write(pack(_hello(host, worker)))
     if "go" not in await _read(reader):
         return EXIT_BAD_APP
@@ -60,8 +65,6 @@ async def _work(host: WorkerHost, link: socket.socket, board_fd: int) -> int:
         await worker.run()
     finally:
         listening.cancel()
-        with contextlib.suppress(Exception):
-            await asyncio.wait_for(host.engine.close(), 2.0)
     if worker.expired:
         return EXIT_EXPIRED
     return EXIT_RECYCLE if worker.recycle else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from penstock.engine import Engine
 from penstock.runtime.options import WorkerOptions
@@ -22,4 +22,4 @@ class WorkerHost:
 class WorkerSource(Protocol):
     """An app, as far as a worker process is concerned."""
 
-    def worker_host(self, *, app_ref: str | None, **wishes: object) -> WorkerHost: ...
+    def worker_host(self, *, app_ref: str | None, **wishes: Any) -> WorkerHost: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import IO
+from typing import Protocol
 
 from penstock.engine import Engine
 from penstock.model.errors import EngineError
@@ -84,12 +84,16 @@ class Line:
         asyncio.run_coroutine_threadsafe(sending, self._loop).result(PROGRESS_PATIENCE)
 
 
+class Outbox(Protocol):
+    def write(self, data: bytes, /) -> object: ...
+
+
 class PipeLine:
     """The line of a handler that runs alone in a child process; the pipe's other end is the worker."""
 
     __slots__ = ("_outbox", "claim", "deadline", "worker")
 
-    def __init__(self, claim: Claim, worker: str, outbox: IO[bytes]) -> None:
+    def __init__(self, claim: Claim, worker: str, outbox: Outbox) -> None:
         self.claim = claim
         self.worker = worker
         self.deadline: float | None = None  # the worker ends this process when the time is over

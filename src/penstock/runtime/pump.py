@@ -52,6 +52,7 @@ class Pump:
         )  # the last look found nothing: only a wake-up makes us look again
         self._kick = asyncio.Event()
         self._exchanged = asyncio.Event()
+        self._talking = False
         self._rate = 0.0  # jobs per second, smoothed
         self._ended_since = 0
         self._since = time.monotonic()
@@ -95,7 +96,7 @@ class Pump:
     @property
     def idle(self) -> bool:
         """Nothing runs, nothing is ready, everything is settled."""
-        return not (self._ends or self.executor.running or self.executor.ready)
+        return not (self._ends or self._talking or self.executor.running or self.executor.ready)
 
     @property
     def looked_empty(self) -> bool:
@@ -110,6 +111,7 @@ class Pump:
             await self._rest()
             return
         ends = self._take_ends()
+        self._talking = True
         try:
             settled = await self._exchange(ends, want)
         except WorkerExpired:
@@ -121,7 +123,8 @@ class Pump:
             self._backoff.reset()
             self._again = False
             self._succeeded(ends, want, settled)
-            self._exchanged.set()
+        self._talking = False
+        self._exchanged.set()
 
     async def listen(self) -> None:
         """Wait for wake-ups, and look by ourselves now and then: a wake-up is only a hint."""

@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from penstock.model.decide import End
 from penstock.model.errors import InvalidOption
@@ -108,7 +109,7 @@ class _Child:
                 return end_from_wire(message["end"])
             on_progress(message["progress"])
 
-    async def _next(self) -> dict[str, object]:
+    async def _next(self) -> dict[str, Any]:
         try:
             line = await self._reader.readline()
         except ConnectionError:

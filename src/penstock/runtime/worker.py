@@ -21,6 +21,7 @@ from penstock.runtime.pump import Pump
 from penstock.runtime.running import Running, Stop
 from penstock.runtime.solo import SoloPool
 from penstock.runtime.sweeper import Sweeper
+from penstock.runtime.watchdog import Watchdog
 from penstock.tasks.registry import Registry
 
 log = logging.getLogger("penstock.worker")
@@ -44,6 +45,7 @@ class Worker:
         lines = Lines(engine, board, self.id)
         self.executor = Executor(registry, board, solo, lines, self._ended)
         self._pump.executor = self.executor
+        self._watchdog = Watchdog(self._on_the_loop)
         self._stopping = asyncio.Event()
         self._now = asyncio.Event()
         self.recycle = False  # too many runs do not stop: only a new process helps
@@ -93,12 +95,14 @@ class Worker:
         tasks = [asyncio.create_task(loop) for loop in loops]
         pumping = asyncio.create_task(self._pump_on())
         stop = asyncio.create_task(self._until_idle() if burst else self._stopping.wait())
+        self._watchdog.start()
         try:
             await self._first(pumping, stop, *tasks)
             if not self.expired:
                 await self._finish(pumping)
         finally:
             await _cancel(pumping, stop, *tasks)
+            self._watchdog.stop()
             await self._drop_all()
             await self.executor.close()
 
@@ -120,6 +124,7 @@ class Worker:
     async def _watch(self) -> None:
         while not self.expired:
             await asyncio.sleep(TICK)
+            self._watchdog.alive()
             self.executor.tick()
             if self.executor.stuck >= MAX_STUCK and not self.recycle:
                 log.warning(
@@ -150,6 +155,10 @@ class Worker:
             if running.handle is not None:
                 running.settled = True
                 await _cancel(running.handle)
+
+    def _on_the_loop(self) -> list[str]:
+        """Read from the watchdog's thread, while the loop stands still."""
+        return [f"{r.claim.task} {r.claim.id}" for r in tuple(self.executor.running.values()) if r.handle]
 
     def _ended(self, running: Running, end: End) -> None:
         outcome = self._pump.ended(running, end)

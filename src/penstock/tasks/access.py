@@ -21,10 +21,15 @@ _INHERITED: list[Home] = []
 
 
 class Access:
-    """Keeps the engine open on one loop: the first caller's, or a thread's where that has none."""
+    """Keeps the engine open on one loop: the first caller's, or a thread's where that has none.
 
-    def __init__(self, connect: Connect) -> None:
+    Should that loop end, the next caller's takes over: with a new engine, or with the same one where it is
+    `portable`, as a database in memory must be.
+    """
+
+    def __init__(self, connect: Connect, *, portable: bool = False) -> None:
         self._connect = connect
+        self._portable = portable
         self._home: Home | None = None
         self._users = 0  # nested `with app` blocks
         self._pid = os.getpid()
@@ -72,10 +77,12 @@ class Access:
             return self._home
 
     def _new_home(self, loop: asyncio.AbstractEventLoop | None) -> Home:
-        if loop is not None:
-            return Home(loop, self._connect)
-        portal = Portal()
-        return Home(portal.loop, self._connect, portal)
+        portal = Portal() if loop is None else None
+        home = Home(loop or portal.loop, self._connect, portal)  # type: ignore[union-attr]
+        before = self._home
+        if self._portable and before is not None and before.opened is not None:
+            home.opened = Opened(before.opened.engine)
+        return home
 
     def _forget_parent(self) -> None:
         if self._home is not None:
@@ -89,8 +96,8 @@ class Access:
     async def aopen(self) -> None:
         """Open the engine on the running loop, unless it is in use on another one."""
         home = self._home
-        if home is not None and home.portal is not None and not self._users:
-            await asyncio.to_thread(self._leave, home)
+        if home is not None and home.portal is not None and not self._users and self._pid == os.getpid():
+            await asyncio.to_thread(self._leave, home, keep=self._portable)
         await self.arun(_nothing)
         self._users += 1
 
@@ -121,12 +128,12 @@ class Access:
         self._users = max(0, self._users - 1)
         return None if self._users or self._pid != os.getpid() else self._home
 
-    def _leave(self, home: Home) -> None:
-        """Close a home from outside its loop."""
-        if self._home is home:
+    def _leave(self, home: Home, *, keep: bool = False) -> None:
+        """Close a home from outside its loop; `keep` leaves its engine open, to move."""
+        if self._home is home and not keep:
             self._home = None
         if home.alive:
-            asyncio.run_coroutine_threadsafe(home.close(), home.loop).result()
+            asyncio.run_coroutine_threadsafe(home.close(keep=keep), home.loop).result()
         if home.portal is not None:
             home.portal.stop()
 

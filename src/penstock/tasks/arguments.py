@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired
 from penstock.model.errors import InvalidArguments, InvalidOption, InvalidValue, Problem, ValueTooLarge
 from penstock.model.values import dumps
 from penstock.tasks.problems import field_names, problems_of
-from penstock.tasks.shapes import fingerprint, is_plain
+from penstock.tasks.shapes import fingerprint, is_plain, json_form
 from penstock.tasks.signature import Signature
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ class _Codec(NamedTuple):
 
     from_python: Callable[[Any], dict[str, Any]]
     from_json: Callable[[str], dict[str, Any]]
+    to_json: Callable[[dict[str, Any]], Any]
     is_plain: bool  # validated values are JSON already
     misfit: type[ValidationError]
 
@@ -95,15 +96,7 @@ class Arguments:
             return self._serialised(values)
 
     def _serialised(self, values: dict[str, Any]) -> str:
-        from pydantic_core import PydanticSerializationError  # noqa: PLC0415
-
-        try:
-            ready = self._adapter.dump_python(values, mode="json", warnings="error")
-        except PydanticSerializationError:
-            raise InvalidValue(
-                f"the arguments of task {self._task!r} hold a value that cannot be written as JSON"
-            ) from None
-        text = dumps(ready, self._limit, "arguments")
+        text = dumps(self._codec.to_json(values), self._limit, "arguments")
         self._check_round_trip(text, values)
         return text
 
@@ -126,9 +119,9 @@ class Arguments:
     def _codec(self) -> _Codec:
         from pydantic import ValidationError  # noqa: PLC0415
 
-        validator = self._adapter.validator
+        form = json_form(self._adapter)
         plain = all(is_plain(kind) for kind in self._signature.types.values())
-        return _Codec(validator.validate_python, validator.validate_json, plain, ValidationError)
+        return _Codec(self._adapter.validator.validate_python, form.load, form.dump, plain, ValidationError)
 
     @cached_property
     def _adapter(self) -> TypeAdapter[dict[str, Any]]:
@@ -142,9 +135,7 @@ class Arguments:
         }
         make_type: Any = TypedDict
         payload = make_type(self._task, fields)
-        payload.__pydantic_config__ = ConfigDict(
-            extra="forbid", ser_json_bytes="base64", val_json_bytes="base64"
-        )
+        payload.__pydantic_config__ = ConfigDict(extra="forbid", val_json_bytes="base64")
         try:
             return TypeAdapter(payload)
         except PydanticUserError as error:

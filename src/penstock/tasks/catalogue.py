@@ -46,12 +46,12 @@ def retry_in_words(retry: Retry) -> str:
     return f"{prefix}{retry.attempts} attempts, {waits}{cap}"
 
 
-def as_json(rows: Iterable[Mapping[str, Any]]) -> str:
+def to_json(rows: Iterable[Mapping[str, Any]]) -> str:
     """The whole catalogue as JSON text."""
     return json.dumps(list(rows), ensure_ascii=False, indent=2)
 
 
-def as_markdown(rows: Iterable[Mapping[str, Any]]) -> str:
+def to_markdown(rows: Iterable[Mapping[str, Any]]) -> str:
     """The catalogue as a Markdown table, without the payload schemas."""
     lines = [_line(COLUMNS), _line("---" for _ in COLUMNS)]
     lines += [_line(_cell(found[column]) for column in COLUMNS) for found in rows]

@@ -46,28 +46,37 @@ class Gatherer:
 
     async def drain(self) -> None:
         """Wait for what is in flight."""
-        await self._plain.drain()
-        await self._keyed.drain()
+        await self._plain.idle.wait()
+        await self._keyed.idle.wait()
 
 
 class _Stream:
-    """Touched by one event loop only."""
+    """Touched by one event loop only. One call to the engine is in flight at a time."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._waiting: deque[_Waiting] = deque()
         self._flushing: asyncio.Task[None] | None = None
+        self.idle = asyncio.Event()
+        self.idle.set()
 
     async def put(self, job: NewJob, *, again: bool) -> Enqueued:
-        answer: asyncio.Future[Enqueued] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(job, again, answer))
-        if self._flushing is None:
-            self._flushing = asyncio.create_task(self._flush())
-        return await answer
+        if not self.idle.is_set():
+            answer: asyncio.Future[Enqueued] = asyncio.get_running_loop().create_future()
+            self._waiting.append(_Waiting(job, again, answer))
+            return await answer
+        self.idle.clear()
+        try:
+            return (await _enqueue(self._engine, [job], again=again))[0]
+        finally:
+            self._go_on()
 
-    async def drain(self) -> None:
-        if self._flushing is not None:
-            await asyncio.wait([self._flushing])
+    def _go_on(self) -> None:
+        if self._waiting:
+            # A task of its own: the caller whose job was first may be cancelled, the others must not be.
+            self._flushing = asyncio.create_task(self._flush())
+        else:
+            self.idle.set()
 
     async def _flush(self) -> None:
         try:
@@ -75,6 +84,7 @@ class _Stream:
                 await self._send(self._next_batch())
         finally:
             self._flushing = None
+            self.idle.set()
 
     def _next_batch(self) -> list[_Waiting]:
         jobs = _take(deque(w.job for w in self._waiting))

@@ -50,12 +50,13 @@ class Home:
             opened = await self._open()
         return await work(opened)
 
-    async def close(self) -> None:
-        """Let what is in flight land, then close the engine. On this home's own loop only."""
-        opened, self.opened = self.opened, None
-        if opened is not None:
-            await opened.gatherer.drain()
-            await opened.engine.close()
+    async def close(self, *, keep: bool = False) -> None:
+        """Let what is in flight land, then close the engine, unless it moves. On this home's own loop only."""
+        if self.opened is not None:
+            await self.opened.gatherer.drain()
+            if not keep:
+                opened, self.opened = self.opened, None
+                await opened.engine.close()
 
     async def _open(self) -> Opened:
         async with self._opening:

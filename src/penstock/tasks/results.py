@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.model.errors import InvalidValue, ResultUnavailable
 from penstock.model.values import dumps
-from penstock.tasks.shapes import is_plain
+from penstock.tasks.shapes import JsonForm, is_plain, json_form
 from penstock.tasks.signature import Signature
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
 
 
 class Results:
@@ -27,7 +24,7 @@ class Results:
         if value is None:
             return None, None
         try:
-            return dumps(value if self._is_plain else self._ready(value), self._limit, "result"), None
+            return dumps(value if self._is_plain else self._form.dump(value), self._limit, "result"), None
         except InvalidValue as error:
             return None, str(error)
 
@@ -36,7 +33,7 @@ class Results:
         from pydantic import ValidationError  # noqa: PLC0415
 
         try:
-            return self._adapter.validate_json(text if text is not None else "null")
+            return self._form.load(text if text is not None else "null")
         except ValidationError:
             pass
         raise ResultUnavailable(
@@ -47,22 +44,12 @@ class Results:
     def _is_plain(self) -> bool:
         return is_plain(self._signature.returns)
 
-    def _ready(self, value: Any) -> Any:
-        from pydantic_core import PydanticSerializationError  # noqa: PLC0415
-
-        try:
-            return self._adapter.dump_python(value, mode="json", warnings="error")
-        except PydanticSerializationError:
-            raise InvalidValue(
-                f"result is a {type(value).__name__}, which is not what the task says it returns"
-            ) from None
-
     @cached_property
-    def _adapter(self) -> TypeAdapter[Any]:
+    def _form(self) -> JsonForm:
         from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415
 
         try:
-            return TypeAdapter(self._signature.returns)
+            return json_form(TypeAdapter(self._signature.returns))
         except PydanticUserError:
             # The handler returns something of its own kind; unless it is JSON by itself it is dropped.
-            return TypeAdapter(Any)
+            return json_form(TypeAdapter(Any))

@@ -3,12 +3,43 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from hashlib import sha256
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Union, get_args, get_origin
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+from penstock.model.errors import InvalidValue
 
 _PLAIN = (str, int, float, bool, None, NoneType, Any, list, dict)
 _PROSE = frozenset({"title", "description", "default", "examples", "deprecated"})
+
+
+class JsonForm(NamedTuple):
+    """How values of a type become JSON-ready and come back; bytes travel as base64."""
+
+    dump: Callable[[Any], Any]
+    load: Callable[[str], Any]
+
+
+def json_form(adapter: TypeAdapter[Any]) -> JsonForm:
+    """The JSON form of a type. `dump` raises InvalidValue for what has none."""
+    from pydantic_core import PydanticSerializationError, SchemaSerializer, SchemaValidator  # noqa: PLC0415
+    from pydantic_core.core_schema import CoreConfig  # noqa: PLC0415
+
+    # The adapter of a type that may carry its own configuration takes none: it is given here.
+    config = CoreConfig(ser_json_bytes="base64", val_json_bytes="base64")
+    write = SchemaSerializer(adapter.core_schema, config).to_python
+
+    def dump(value: Any) -> Any:
+        try:
+            return write(value, mode="json", warnings="error")
+        except (PydanticSerializationError, UnicodeError):
+            raise InvalidValue(f"a {type(value).__name__} holds what cannot be written as JSON") from None
+
+    return JsonForm(dump, SchemaValidator(adapter.core_schema, config).validate_json)
 
 
 def is_plain(annotation: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import psycopg
@@ -42,12 +42,26 @@ class Database:
         """
 
         async def work(connection: Connection) -> list[Rows]:
-            async with connection.pipeline():
-                await connection.execute(_LIMITS)
-                cursors = [await connection.execute(sql, values, binary=True) for sql, values in calls]
-            return [await cursor.fetchall() if cursor.description else [] for cursor in cursors]
+            return [
+                await cursor.fetchall() if cursor.description else []
+                for cursor in await _pipelined(connection, calls)
+            ]
 
         return await self._try(work, repeatable)
+
+    async def records(self, call: Call) -> list[dict[str, Any]]:
+        """The rows of a query by the names of their columns."""
+
+        async def work(connection: Connection) -> list[dict[str, Any]]:
+            (cursor,) = await _pipelined(connection, [call])
+            names = [column.name for column in cursor.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in await cursor.fetchall()]
+
+        return await self._try(work, repeatable=True)
+
+    async def use(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """Several round trips that change nothing."""
+        return await self._try(work, repeatable=True)
 
     async def transact(self, work: Callable[[Connection], Awaitable[T]], *, repeatable: bool) -> T:
         """Several round trips in one transaction."""
@@ -82,3 +96,15 @@ class Database:
                     await connection.close()
                     await self.pool.drop_idle()
                 raise problem from error
+
+
+async def _pipelined(connection: Connection, calls: Sequence[Call]) -> list[psycopg.AsyncCursor[Any]]:
+    async with connection.pipeline():
+        await connection.execute(_LIMITS)
+        return [await connection.execute(call.sql.encode(), call.values, binary=True) for call in calls]
+
+
+async def query(connection: Connection, call: Call) -> Rows:
+    """The rows of one statement, inside a transaction of the caller's."""
+    cursor = await connection.execute(call.sql.encode(), call.values, binary=True)
+    return await cursor.fetchall() if cursor.description else []

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from penstock.engines.postgres.catalog import catalog
 from penstock.engines.postgres.database import Connection, Rows
 from penstock.model.job import Enqueued, NewJob
 from penstock.model.priority import HEAD_START, Priority
@@ -29,16 +30,12 @@ class Plan(NamedTuple):
 
 def plan(schema: str, jobs: Sequence[NewJob], *, again: bool = False, now: datetime | None = None) -> Plan:
     """One call of the SQL function `enqueue`, in whichever transaction the caller runs it."""
-    values = {"jobs": json.dumps([_fields(job) for job in jobs], ensure_ascii=False), "again": again, "now": now}
-    sql = (
-        "select id, state, duplicate"
-        f" from {schema}.enqueue(%(jobs)s::json, %(again)s::boolean, %(now)s::timestamptz)"
-    )
-    return Plan(sql, values, _decode)
+    given = json.dumps([_fields(job) for job in jobs], ensure_ascii=False)
+    return Plan(catalog(schema)["enqueue"], {"jobs": given, "again": again, "now": now}, _decode)
 
 
 def _decode(rows: Rows) -> list[Enqueued]:
-    return [Enqueued(id, State(state), duplicate) for id, state, duplicate in rows]
+    return [Enqueued(job_id, State(state), duplicate) for job_id, state, duplicate in rows]
 
 
 def _fields(job: NewJob) -> dict[str, Any]:
@@ -69,23 +66,26 @@ def batch(jobs: Sequence[NewJob], now: datetime) -> Batch:
         if when not in times:
             times[when] = _times(job, now)
         state, instants = times[when]
+        key = _text(job.key) if job.key and job.key != job.id else _NULL
         rows.append(
-            f"{job.id}\t{job.queue}\t{job.task}\t{_text(job.lane or job.queue)}\t{state.value}\t{_text(job.args)}"
-            f"\t{_text(job.key) if job.key and job.key != job.id else _NULL}\t{job.priority:d}\t{job.max_attempts}"
-            f"\t{_text(job.owner)}\t{_text(job.options)}\t{instants}\n"
+            f"{job.id}\t{job.queue}\t{job.task}\t{_text(job.lane or job.queue)}\t{state.value}\t"
+            f"{_text(job.args)}\t{key}\t{job.priority:d}\t{job.max_attempts}\t{_text(job.owner)}\t"
+            f"{_text(job.options)}\t{instants}\n"
         )
         states.append(state)
         counts[job.queue, job.lane if state is State.WAITING else None, state] += 1
     return Batch(rows, states, counts)
 
 
-async def copy(connection: Connection, schema: str, rows: Sequence[str]) -> None:
+def merge(jobs: Sequence[NewJob], states: Iterable[State], keyed: Iterable[Enqueued]) -> list[Enqueued]:
+    """The answers for jobs of both kinds, in their order."""
+    states, keyed = iter(states), iter(keyed)
+    return [next(keyed) if job.unique else Enqueued(job.id, next(states), duplicate=False) for job in jobs]
+
+
+async def copy(connection: Connection, sql: str, rows: Sequence[str]) -> None:
     """Send rows made by `batch`."""
-    columns = (
-        "id, queue, task, lane, state, args, key, priority, max_attempts, owner, options,"
-        " created_at, due_at, rank, expires_at"
-    )
-    async with connection.cursor().copy(f"copy {schema}.jobs ({columns}) from stdin".encode()) as stream:
+    async with connection.cursor().copy(sql.encode()) as stream:
         for block in _blocks(rows):
             await stream.write(block)
 

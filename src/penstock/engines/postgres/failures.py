@@ -35,5 +35,7 @@ def translate(error: psycopg.Error, *, lost: bool) -> EngineError:
     if is_rolled_back(error) or error.sqlstate == _OVERTIME:
         return EngineUnavailable(f"the database could not do it now, nothing happened: {what}")
     if error.sqlstate in _NO_SCHEMA:
-        return SchemaMissing(f"the database does not have the expected schema, run `penstock migrate`: {what}")
+        return SchemaMissing(
+            f"the database does not have the expected schema, run `penstock migrate`: {what}"
+        )
     return EngineError(f"the database refused the statement: {what}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.engines.postgres.catalog import migrations
-from penstock.engines.postgres.database import Connection
+from penstock.engines.postgres.catalog import catalog, migrations
+from penstock.engines.postgres.database import Call, Connection, query
 from penstock.model.errors import SchemaMissing, SchemaTooNew
 
 
@@ -11,7 +11,9 @@ async def migrate(connection: Connection, schema: str) -> list[str]:
     """Apply what is missing, in one transaction; the names of what was applied."""
     async with connection.transaction():
         # A statement of its own, so that the next one sees what a process before us has committed.
-        await connection.execute("select pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"migrate {schema}"])
+        await connection.execute(
+            "select pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"migrate {schema}"]
+        )
         applied = await applied_migrations(connection, schema)
         if applied is None:
             await _create_schema(connection, schema)
@@ -20,7 +22,7 @@ async def migrate(connection: Connection, schema: str) -> list[str]:
         missing = [name for name in known if name not in (applied or set())]
         for name in missing:
             await connection.execute(known[name].encode())
-            await connection.execute(f"insert into {schema}.migrations (name) values (%s)".encode(), [name])
+            await query(connection, Call(catalog(schema)["add_migration"], {"name": name}))
     return missing
 
 
@@ -41,8 +43,7 @@ async def applied_migrations(connection: Connection, schema: str) -> set[str] | 
     row = await there.fetchone()
     if row is None or not row[0]:
         return None
-    names = await connection.execute(f"select name from {schema}.migrations".encode())
-    return {name for (name,) in await names.fetchall()}
+    return {name for (name,) in await query(connection, Call(catalog(schema)["applied_migrations"], {}))}
 
 
 async def _create_schema(connection: Connection, schema: str) -> None:
@@ -50,10 +51,8 @@ async def _create_schema(connection: Connection, schema: str) -> None:
     there = await connection.execute("select to_regnamespace(%s) is not null", [schema])
     row = await there.fetchone()
     if row is None or not row[0]:
-        await connection.execute(f"create schema {schema}".encode())
-    await connection.execute(
-        f"create table {schema}.migrations (name text primary key, applied_at timestamptz not null default now())".encode()
-    )
+        await query(connection, Call(catalog(schema)["create_schema"], {}))
+    await query(connection, Call(catalog(schema)["create_migrations"], {}))
 
 
 def _refuse_newer(schema: str, applied: set[str], known: dict[str, str]) -> None:

@@ -86,9 +86,7 @@ class Pool:
         if self._pid is None:
             raise EngineError("this engine is not open; call `await engine.open()` first")
         if self._pid != os.getpid():
-            raise EngineError(
-                "this engine was opened in another process; open a new one after fork, connections cannot be shared"
-            )
+            raise EngineError("this engine was opened in another process; after fork, open a new one")
 
     async def _wait_for_turn(self) -> None:
         try:

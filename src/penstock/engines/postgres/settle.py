@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 
-from penstock.engine import Settlement, Want
-from penstock.engines.postgres.database import Rows
+from penstock.engine import Settled, Settlement, Want
+from penstock.engines.postgres.database import Call, Rows
 from penstock.model.ids import is_id
 from penstock.model.job import Claim
 from penstock.model.lanes import parked_lane
-from penstock.model.outcome import Outcome, Park
 from penstock.model.states import State
 
-_CLAIM_WIDTH = len(Claim._fields)
+_ALIVE = len(Claim._fields)  # the column after the claim
 _NOBODY = Want(worker="", request="", queues={}, limit=0, tasks={})
 
 
@@ -45,9 +45,10 @@ def plain_values(ends: Sequence[Settlement]) -> dict[str, Any]:
     }
 
 
-def other_values(ends: Sequence[Settlement], queues: Mapping[str, str]) -> dict[str, Any]:
-    """The values of `settle_other`; `queues` says where a job to be parked belongs."""
+def other_values(ends: Sequence[Settlement]) -> dict[str, Any]:
+    """The values of `settle_other`."""
     outcomes = [end.outcome for end in ends]
+    parks = [outcome.park for outcome in outcomes]
     return {
         **plain_values(ends),
         "states": [outcome.state.value for outcome in outcomes],
@@ -58,6 +59,88 @@ def other_values(ends: Sequence[Settlement], queues: Mapping[str, str]) -> dict[
         "suspects": [outcome.suspect for outcome in outcomes],
         "crashes": [outcome.crashed for outcome in outcomes],
         "rescues": [outcome.rescued for outcome in outcomes],
-        "lanes": _sparse([_lane(end, queues) for end in ends]),
         "reasons": _sparse([outcome.reason for outcome in outcomes]),
+        # Only the statement knows the queue, which the lane's name begins with.
+        "park_lanes": _sparse([parked_lane("", park) if park else None for park in parks]),
+        "park_tasks": _sparse([park.task if park else None for park in parks]),
+        "park_misfits": _sparse([park.misfit if park else None for park in parks]),
+        "park_reasons": _sparse([park.reason if park else None for park in parks]),
     }
+
+
+def _sparse(values: list[str | None]) -> list[str | None] | None:
+    """None for nothing but None: `unnest` fills up, and most columns are empty most of the time."""
+    return values if any(value is not None for value in values) else None
+
+
+class Step:
+    """One settle: the statements it takes, and what their answers mean.
+
+    Jobs go in the order of their ids, as every verb locks them: no two calls wait for each other in a circle.
+    """
+
+    def __init__(self, ends: Sequence[Settlement], want: Want | None) -> None:
+        self._ends = ends
+        self._want = want
+        known = sorted((end for end in ends if is_id(end.id) and is_id(end.token)), key=itemgetter(0))
+        self._plain = [end for end in known if end.outcome.state is State.COMPLETED]
+        self._others = [end for end in known if end.outcome.state is not State.COMPLETED]
+
+    def calls(self, sql: Mapping[str, str], now: datetime | None) -> list[Call]:
+        made = []
+        if self._others:
+            made.append(Call(sql["settle_other"], {"now": now, **other_values(self._others)}))
+        if self._plain or self._want is not None:
+            values = plain_values(self._plain) | want_values(self._want, now)
+            made.append(Call(sql["settle"], values))
+        return made
+
+    def read(self, answers: Sequence[Rows]) -> Settled:
+        pending = list(answers)
+        accepted = {row[0] for row in pending.pop(0)} if self._others else set()
+        rows: Rows = pending.pop() if pending else [(*[None] * _ALIVE, True, None)]
+        refused = set(rows[0][_ALIVE + 1] or ())
+        accepted |= {end.token for end in self._plain} - refused
+        expired = self._want is not None and not is_alive(rows)
+        return Settled([_once(accepted, end.token) for end in self._ends], claims_of(rows), expired)
+
+    def recognise(self, settled: Settled, evidence: Rows) -> Settled:
+        """Accept what an earlier call with these tokens had ended; `evidence` answers `ended_by`."""
+        ended = {token for token, by_token, _ in evidence if by_token}
+        traceless = {token for token, _, gone in evidence if gone}
+        accepted = [
+            was or end.token in ended or (end.token in traceless and not _leaves_record(end))
+            for was, end in zip(settled.accepted, self._ends, strict=True)
+        ]
+        return settled._replace(accepted=accepted)
+
+    def missing(self, settled: Settled) -> list[Settlement]:
+        """What was not accepted, and may have been earlier."""
+        known = {end.token for end in (*self._plain, *self._others)}
+        pairs = zip(settled.accepted, self._ends, strict=True)
+        return [end for was, end in pairs if not was and end.token in known]
+
+
+def _once(accepted: set[str], token: str) -> bool:
+    """A token ends one run, even where it is given twice."""
+    if token not in accepted:
+        return False
+    accepted.remove(token)
+    return True
+
+
+def _leaves_record(end: Settlement) -> bool:
+    return end.keep or end.outcome.state is not State.COMPLETED
+
+
+def claims_of(rows: Rows) -> list[Claim]:
+    """The claims in an answer of `claim` or `settle`, whose one row may also be empty."""
+    if rows[0][0] is None:
+        return []
+    make, created, due = Claim._make, _ALIVE - 2, _ALIVE - 1
+    return [make((*row[:created], row[created].astimezone(UTC), row[due].astimezone(UTC))) for row in rows]
+
+
+def is_alive(rows: Rows) -> bool:
+    alive: bool = rows[0][_ALIVE]
+    return alive

@@ -17,9 +17,13 @@ Values: TypeAlias = dict[str, Any]
 ERRORS_KEPT = 20
 
 
-def end_run(tx: Tx, row: sqlite3.Row, outcome: Outcome, ran_for: float = 0.0, *, keep: bool = True) -> State:
+def take_back(tx: Tx, row: sqlite3.Row, outcome: Outcome) -> State:
+    """End the run of a holder that did not end it itself: its token is worth nothing from now on."""
+    return end_run(tx, dict(row) | {"token": None}, outcome)
+
+
+def end_run(tx: Tx, job: Values, outcome: Outcome, ran_for: float = 0.0, *, keep: bool = True) -> State:
     """Write an outcome to an active job; the state it is in afterwards."""
-    job: Values = dict(row)
     error = _stamped(outcome.error, tx.now)
     job["errors"] = _appended(job["errors"], error)
     job["attempt"] -= int(outcome.refund)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
 
 from penstock.engine import Settled, Settlement, Want
 from penstock.engines.sqlite.claim import claim
-from penstock.engines.sqlite.ending import end_run
+from penstock.engines.sqlite.ending import end_run, take_back
 from penstock.engines.sqlite.session import Tx
 from penstock.model.errors import WorkerExpired
 from penstock.model.job import Claim
@@ -41,7 +42,7 @@ def release(tx: Tx, worker: str, request: str) -> int:
     """Hand back what one claim took and nobody received."""
     rows = tx.rows("held_by_request", (worker, request))
     for row in rows:
-        end_run(tx, row, Released("its claim was not received"))
+        take_back(tx, row, Released("its claim was not received"))
     return len(rows)
 
 
@@ -49,28 +50,25 @@ def _complete(tx: Tx, ends: Sequence[Settlement]) -> set[tuple[str, str]]:
     """Move completed jobs over, all at once; id and token of those that were the caller's."""
     if not ends:
         return set()
-    tx.change_many(
-        "ends_add", [(e.id, e.token, e.outcome.result, e.outcome.note, e.ran_for, e.keep) for e in ends]
-    )
-    tx.change("complete_keep", {"now": tx.now})
-    rows = tx.rows("complete_remove")
+    values = [(e.id, e.token, e.outcome.result, e.outcome.note, e.ran_for, e.keep) for e in ends]
+    tx.change_many("ends_add", {value[:2]: value for value in values}.values())
+    held = tx.rows("ends_held")
+    tx.change("complete", {"now": tx.now})
     tx.change("ends_clear")
-    unkept = {e.id for e in ends if not e.keep}
-    tx.change_many("keys_free", [dict(row) for row in rows if row["is_unique"] and row["id"] in unkept])
-    for (queue, lane, kept), n in Counter(
-        [(row["queue"], row["lane"], row["id"] not in unkept) for row in rows]
-    ).items():
+    tx.change("jobs_remove", (json.dumps([row["id"] for row in held]),))
+    tx.change_many("keys_free", [dict(row) for row in held if row["is_unique"] and not row["keep"]])
+    for (queue, lane, kept), n in Counter([(row["queue"], row["lane"], row["keep"]) for row in held]).items():
         tx.count(queue, _ACTIVE, lane, -n)
         if kept:
             tx.count(queue, _COMPLETED, lane, n)
-    return {(row["id"], row["token"]) for row in rows}
+    return {(row["id"], row["token"]) for row in held}
 
 
 def _end(tx: Tx, end: Settlement) -> bool:
     row = tx.row("held", (end.id, end.token))
     if row is None:
         return False
-    end_run(tx, row, end.outcome, end.ran_for, keep=end.keep)
+    end_run(tx, dict(row), end.outcome, end.ran_for, keep=end.keep)
     return True
 
 

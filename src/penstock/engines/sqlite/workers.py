@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Callable
 
 from penstock.engine import CancelOrder, Judge, Orders, Rescued, WorkerInfo
-from penstock.engines.sqlite.ending import end_run
+from penstock.engines.sqlite.ending import take_back
 from penstock.engines.sqlite.instants import instant, micro, stored
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.model.job import Held
@@ -94,7 +94,7 @@ def _rescue_one(tx: Tx, row: sqlite3.Row, judge: Judge, *, started: bool) -> Res
     """One job whose row cannot be read must not keep all others from being rescued."""
     tx.connection.execute("savepoint rescue")
     try:
-        state = end_run(tx, row, judge(_held(row, started=started)))
+        state = take_back(tx, row, judge(_held(row, started=started)))
     except (ValueError, TypeError, LookupError):
         log.exception("job %s of worker %s could not be rescued", row["id"], row["worker"])
         tx.connection.execute("rollback to rescue")

@@ -1,5 +1,5 @@
 -- The fast way: what completed leaves the hot table where id, token and state match, and the next are claimed.
--- One row per claim, at least one; the last columns say how many were accepted, and which if not all.
+-- One row per claim, at least one; the last columns say whether the worker lives, and which tokens were refused.
 with ends as (
     select * from unnest(
         %(ids)b::text[]::uuid[], %(tokens)b::text[]::uuid[], %(results)b::text[], %(notes)b::text[],
@@ -37,12 +37,12 @@ counted as (
     group by 1, 2, 3 having sum(n) <> 0
 ),
 answer as (
-    select count(*) as accepted,
-        case when count(*) <> cardinality(%(ids)b::text[]) then array_agg(id::text) end as which
+    select case when count(*) < cardinality(%(ids)b::text[])
+                then array(select e.token::text from ends e where e.id not in (select id from gone)) end as refused
     from gone
 )
 select c.id::text, c.token::text, c.queue, c.task, c.lane, c.args, coalesce(c.key, c.id::text), c.attempt,
     c.max_attempts, c.priority, c.owner, c.options, c.suspect, c.crashes, c.created_at, c.due_at,
-    exists (select from alive), answer.accepted, answer.which
+    exists (select from alive), answer.refused
 from answer left join claimed c on true
 order by c.rank, c.id

@@ -1,17 +1,19 @@
 -- Every way a run can end, other than the fast one: completed, failed, cancelled, or to run again.
--- A job whose cancel was asked for does not run again. Answers the accepted: id, queue, task and state.
+-- A job whose cancel was asked for does not run again. Answers those accepted.
 with moment as (select coalesce(%(now)s::timestamptz, now()) as now),
 ends as (
     select * from unnest(
         %(ids)b::text[]::uuid[], %(tokens)b::text[]::uuid[], %(states)b::text[], %(delays)b::double precision[],
         %(refunds)b::boolean[], %(keep_places)b::boolean[], %(results)b::text[], %(notes)b::text[],
         %(errors)b::text[], %(suspects)b::boolean[], %(crashes)b::boolean[], %(rescues)b::boolean[],
-        %(lanes)b::text[], %(reasons)b::text[], %(ran_for)b::double precision[], %(keep)b::boolean[]
+        %(reasons)b::text[], %(ran_for)b::double precision[], %(keep)b::boolean[],
+        %(park_lanes)b::text[], %(park_tasks)b::text[], %(park_misfits)b::text[], %(park_reasons)b::text[]
     ) as e(id, token, state, delay, refund, keep_place, result, note, error, suspect, crashed, rescued,
-           lane, reason, ran_for, keep)
+           reason, ran_for, keep, park_lane, park_task, park_misfit, park_reason)
 ),
 held as materialized (
-    select j.id, e.token, e.delay, e.keep_place, e.result, e.reason, e.lane as park, e.keep,
+    select j.id, e.token, e.delay, e.keep_place, e.result, e.reason, e.keep, j.queue,
+        j.queue || e.park_lane as park, e.park_task, e.park_misfit, e.park_reason,
         case when stop.cancel then 'cancelled' else e.state end as state,
         case when stop.cancel then 'cancelled' else e.note end as note,
         greatest(j.attempt - e.refund::integer, 0) as attempt,
@@ -42,7 +44,14 @@ again as (
         worker = null, request = null, ended_token = j.token
     from held h, moment
     where j.id = h.id and h.state in ('waiting', 'delayed')
-    returning j.id, j.queue, j.task, j.lane, j.state
+    returning j.id, j.token, j.queue, j.task, j.lane, j.state
+),
+parked as (
+    insert into {schema}.lanes (lane, queue, task, misfit, reason)
+    select distinct on (park) park, queue, park_task, park_misfit, park_reason
+    from held where park is not null and state = 'waiting' order by park
+    -- Written even where it is there already: that locks it against a `tidy` which finds the lane empty.
+    on conflict (lane) do update set reason = excluded.reason
 ),
 gone as (
     delete from {schema}.jobs j using held h
@@ -91,5 +100,6 @@ counted as (
 woken as (
     select count({schema}.wake(queue)) as n from (select distinct queue from again where state = 'waiting') q
 )
-select a.id::text, a.queue, a.task, a.state, woken.n
-from (select id, queue, task, state from again union all select id, queue, task, state from gone) a, woken
+select a.token::text, a.id::text, a.queue, a.task, a.state, woken.n
+from (select token, id, queue, task, state from again union all select token, id, queue, task, state from gone) a,
+    woken

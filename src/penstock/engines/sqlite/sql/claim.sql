@@ -1,4 +1,3 @@
--- The columns come in the order of a Claim's fields, the rank after them.
 update penstock_jobs
 set state = 'active',
     token = lower(hex(randomblob(16))),
@@ -8,5 +7,3 @@ set state = 'active',
     started_at = coalesce(started_at, :now),
     attempt = attempt + 1
 where id in (select value from json_each(:ids))
-returning id, token, queue, task, lane, args, key, attempt, max_attempts, priority, owner, options,
-  suspect, crashes, created_at, due_at, rank

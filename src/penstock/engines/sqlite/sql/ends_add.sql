@@ -1,1 +1,1 @@
-insert or ignore into temp.ends (id, token, result, note, ran_for, keep) values (?, ?, ?, ?, ?, ?)
+insert into temp.ends (id, token, result, note, ran_for, keep) values (?, ?, ?, ?, ?, ?)

@@ -1,4 +1,1 @@
-create temp table ends (
-  id text, token text, result text, note text, ran_for real, keep integer,
-  primary key (id, token)
-) without rowid
+create temp table ends (id text, token text, result text, note text, ran_for real, keep integer)

@@ -1,4 +1,3 @@
--- The cross join fixes the order: each end looks its job up by id.
 insert into penstock_finished (
   id, queue, task, lane, state, rank, priority, attempt, max_attempts, created_at, due_at, expires_at, started_at,
   claimed_at, finished_at, token, worker, request, key, is_unique, owner, cancel_requested, suspect, crashes,

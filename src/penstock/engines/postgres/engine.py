@@ -1,0 +1,226 @@
+"""The PostgreSQL engine: each verb one step, in one round trip where the contract allows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from penstock.engine import (
+    CancelOrder,
+    Judge,
+    Orders,
+    Recovery,
+    Rescued,
+    Retention,
+    Settled,
+    Settlement,
+    Want,
+    WorkerInfo,
+)
+from penstock.engines.postgres import enqueue, migrate, settle
+from penstock.engines.postgres.database import Call, Connection, query
+from penstock.engines.postgres.inspect import Inspection
+from penstock.engines.postgres.listener import Listener
+from penstock.engines.postgres.rescue import Rescue
+from penstock.model.clock import Clock, EngineClock
+from penstock.model.errors import WorkerExpired
+from penstock.model.ids import is_id
+from penstock.model.job import Claim, Enqueued, NewJob
+from penstock.model.outcome import Released
+from penstock.model.states import State
+
+
+class PostgresEngine(Inspection):
+    """Jobs in one schema of a PostgreSQL database. See `penstock.engine.Engine` for its promises."""
+
+    def __init__(
+        self, url: str, *, schema: str = "penstock", clock: Clock | None = None, pool_size: int = 4
+    ) -> None:
+        super().__init__(url, schema, clock or EngineClock(), pool_size)
+        self._listener = Listener(self._pool, f"penstock_{schema}")
+
+    # -- life ---------------------------------------------------------------------------------------
+    async def open(self) -> None:
+        self._pool.open()
+        try:
+            await self._database.use(lambda connection: migrate.check(connection, self._schema))
+        except BaseException:
+            await self._pool.close()
+            raise
+
+    async def close(self) -> None:
+        await self._listener.close()
+        await self._pool.close()
+
+    async def migrate(self) -> list[str]:
+        connection = await self._pool.connect()
+        async with connection:
+            return await migrate.migrate(connection, self._schema)
+
+    # -- in -----------------------------------------------------------------------------------------
+    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+        if not jobs:
+            return []
+        if not again and sum(not job.unique for job in jobs) >= enqueue.COPY_FROM:
+            return await self._database.transact(lambda c: self._enqueue_by_copy(c, jobs), repeatable=False)
+        plan = enqueue.plan(self._schema, jobs, again=again, now=self._clock.now())
+        (rows,) = await self._database.run(Call(plan.sql, plan.values), repeatable=False)
+        return plan.decode(rows)
+
+    async def _enqueue_by_copy(self, connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueued]:
+        ((now,),) = await query(connection, Call(self._sql["clock"], {"now": self._clock.now()}))
+        batch = enqueue.batch([job for job in jobs if not job.unique], now)
+        await enqueue.copy(connection, self._sql["copy"], batch.rows)
+        await query(connection, Call(self._sql["count_new"], enqueue.count_values(batch.counts)))
+        keyed: list[Enqueued] = []
+        if keyed_jobs := [job for job in jobs if job.unique]:
+            plan = enqueue.plan(self._schema, keyed_jobs, now=now)
+            keyed = plan.decode(await query(connection, Call(plan.sql, plan.values)))
+        return enqueue.merge(jobs, batch.states, keyed)
+
+    # -- run ----------------------------------------------------------------------------------------
+    async def register(self, worker: WorkerInfo, ttl: float) -> None:
+        await self._do(
+            "register",
+            worker=worker.id,
+            name=worker.name,
+            queues=list(worker.queues),
+            slots=worker.slots,
+            info=json.dumps(worker.info),
+            ttl=ttl,
+        )
+
+    async def beat(self, worker: str, ttl: float) -> Orders:
+        ((alive, cancels, paused),) = await self._do("beat", worker=worker, ttl=ttl)
+        if not alive:
+            return Orders(given_up=True)
+        return Orders(False, tuple(CancelOrder(*pair.split()) for pair in cancels), frozenset(paused))
+
+    async def retire(self, worker: str) -> None:
+        await self._do("retire", worker=worker)
+
+    async def claim(self, want: Want) -> list[Claim]:
+        self._listener.look(want.queues)
+        call = Call(self._sql["claim"], settle.want_values(want, self._clock.now()))
+        (rows,) = await self._database.run(call, repeatable=False)
+        if not settle.is_alive(rows):
+            raise WorkerExpired(f"worker {want.worker} is not alive any more; begin again under a new id")
+        return settle.claims_of(rows)
+
+    async def settle(
+        self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False
+    ) -> Settled:
+        step = settle.Step(ends, want)
+        self._listener.look(want.queues if want is not None else ())
+        calls = step.calls(self._sql, self._clock.now())
+        settled = step.read(await self._database.run(*calls, repeatable=False) if calls else [])
+        if again and (missing := step.missing(settled)):
+            ids, tokens = [end.id for end in missing], [end.token for end in missing]
+            settled = step.recognise(settled, await self._do("ended_by", ids=ids, tokens=tokens))
+        return settled
+
+    async def progress(self, job_id: str, token: str, progress: str) -> bool:
+        if not (is_id(job_id) and is_id(token)):
+            return False
+        return bool(await self._do("progress", id=job_id, token=token, progress=progress))
+
+    async def release(self, worker: str, request: str) -> int:
+        async def work(connection: Connection) -> int:
+            await query(connection, Call(self._sql["void_request"], names))
+            found = await query(connection, Call(self._sql["claimed_by_request"], names))
+            ends = [Settlement(job_id, token, Released()) for job_id, token in found]
+            if ends:
+                values = {"now": self._clock.now(), **settle.other_values(ends)}
+                await query(connection, Call(self._sql["settle_other"], values))
+            return len(ends)
+
+        names = {"worker": worker, "request": request}
+        return await self._database.transact(work, repeatable=True)
+
+    async def wait(self, queues: Sequence[str], timeout: float) -> None:
+        await self._listener.wait(queues, timeout)
+
+    # -- upkeep -------------------------------------------------------------------------------------
+    async def stage(self, limit: int) -> float | None:
+        ((more, seconds, _),) = await self._do("stage", limit=limit)
+        return 0.0 if more else seconds
+
+    async def rescue(self, limit: int, judge: Judge) -> list[Rescued]:
+        if not await self._do("any_expired"):
+            return []
+        now = self._clock.now()
+        return await self._database.transact(
+            lambda connection: Rescue(connection, self._sql, judge, now).expired(limit), repeatable=True
+        )
+
+    async def rescue_worker(self, worker: str, started: frozenset[str], judge: Judge) -> list[Rescued]:
+        now = self._clock.now()
+        return await self._database.transact(
+            lambda connection: Rescue(connection, self._sql, judge, now).one(worker, started), repeatable=True
+        )
+
+    async def expire(self, limit: int) -> int:
+        return await self._count("expire", limit=limit)
+
+    async def prune(self, retention: Retention, limit: int) -> int:
+        return await self._count(
+            "prune",
+            queue=retention.queue,
+            keep_completed=retention.keep_completed,
+            keep_failed=retention.keep_failed,
+            max_age=retention.max_age,
+            limit=limit,
+        )
+
+    async def purge(self, older_than: float, limit: int) -> int:
+        return await self._count("purge", older_than=older_than, limit=limit)
+
+    async def tidy(self) -> None:
+        async def drop_lanes(connection: Connection) -> None:
+            lanes = [lane for (lane,) in await query(connection, Call(self._sql["empty_lanes"], {}))]
+            if lanes:
+                await query(connection, Call(self._sql["drop_lanes"], {"lanes": lanes}))
+
+        await self._do("fold_counts")
+        await self._database.transact(drop_lanes, repeatable=True)
+
+    # -- operate ------------------------------------------------------------------------------------
+    async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:
+        values = {"ids": _known(ids), "reason": reason, "now": self._clock.now()}
+        calls = Call(self._sql["cancel"], values), Call(self._sql["states"], values)
+        _, rows = await self._database.run(*calls, repeatable=True)
+        states = {job_id: State(state) for job_id, state in rows}
+        return [states.get(job_id) for job_id in ids]
+
+    async def promote(self, ids: Sequence[str]) -> int:
+        return await self._count("promote", ids=_known(ids))
+
+    async def delete(self, ids: Sequence[str]) -> int:
+        return await self._count("delete", ids=_known(ids))
+
+    async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
+        wanted = [recovery for recovery in recoveries if is_id(recovery.dead_id)]
+        values = {
+            "now": self._clock.now(),
+            "dead_ids": [recovery.dead_id for recovery in wanted],
+            "new_ids": [recovery.new_id for recovery in wanted],
+            "args": [recovery.args for recovery in wanted],
+            "delays": [recovery.delay for recovery in wanted],
+        }
+        calls = Call(self._sql["recover"], values), Call(self._sql["recovered_as"], values)
+        _, rows = await self._database.run(*calls, repeatable=True)
+        recovered: dict[str, str | None] = dict(rows)
+        return [recovered.get(recovery.dead_id) for recovery in recoveries]
+
+    async def set_paused(self, queue: str, paused: bool) -> None:
+        await self._do("set_paused", queue=queue, paused=paused)
+
+    async def _count(self, statement: str, /, **values: Any) -> int:
+        count: int = (await self._do(statement, **values))[0][0]
+        return count
+
+
+def _known(ids: Iterable[str]) -> list[str]:
+    """Without what cannot be the id of a job."""
+    return [job_id for job_id in ids if is_id(job_id)]

@@ -1,0 +1,101 @@
+"""The engine's foundation, and the verbs that only look."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from penstock.engine import DeadFilter, JobFilter, Parked, QueueState, WorkerInfo
+from penstock.engines.postgres import listing
+from penstock.engines.postgres.catalog import catalog
+from penstock.engines.postgres.database import Call, Database, Rows
+from penstock.engines.postgres.pool import Pool
+from penstock.engines.records import dead_letter_from, job_from
+from penstock.model.clock import Clock
+from penstock.model.ids import is_id
+from penstock.model.job import DeadLetter, Job
+from penstock.model.names import check_schema
+from penstock.model.states import State
+
+
+class Inspection:
+    """A database and its statements; every verb here is bounded, and none changes anything."""
+
+    def __init__(self, url: str, schema: str, clock: Clock, pool_size: int) -> None:
+        self._schema = check_schema(schema)
+        self._sql = catalog(schema)
+        self._clock = clock
+        self._pool = Pool(url, pool_size)
+        self._database = Database(self._pool)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._pool.address}, schema={self._schema!r})"
+
+    async def _do(self, statement: str, /, **values: Any) -> Rows:
+        """Run one statement that may be run twice without harm."""
+        call = Call(self._sql[statement], {"now": self._clock.now(), **values})
+        (rows,) = await self._database.run(call, repeatable=True)
+        return rows
+
+    async def get(self, job_id: str) -> Job | None:
+        if not is_id(job_id):
+            return None
+        rows = await self._database.records(Call(self._sql["get"], {"id": job_id}))
+        return job_from(rows[0], _instant, _load) if rows else None
+
+    async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
+        rows = await self._database.records(listing.job_page(self._sql["list_jobs"], where, limit, after))
+        return [job_from(row, _instant, _load) for row in rows]
+
+    async def dead_letters(self, where: DeadFilter, limit: int, after: str | None = None) -> list[DeadLetter]:
+        page = listing.dead_page(self._sql["list_dead_letters"], where, limit, after)
+        return [dead_letter_from(row, _instant, _load) for row in await self._database.records(page)]
+
+    async def dead_letter(self, job_id: str) -> DeadLetter | None:
+        if not is_id(job_id):
+            return None
+        sql = self._sql["list_dead_letters"].replace("{where}", "job_id = %(id)s::uuid")
+        rows = await self._database.records(Call(sql, {"id": job_id, "limit": 1}))
+        return dead_letter_from(rows[0], _instant, _load) if rows else None
+
+    async def queues(self) -> list[QueueState]:
+        found: dict[str, tuple[bool, dict[State, int]]] = {}
+        for queue, paused, state, n in await self._do("queues"):
+            counts = found.setdefault(queue, (paused, dict.fromkeys(State, 0)))[1]
+            if state is not None:
+                counts[State(state)] += n
+        return [QueueState(queue, paused, counts) for queue, (paused, counts) in found.items()]
+
+    async def dead_count(self) -> int:
+        count: int = (await self._do("dead_count"))[0][0]
+        return count
+
+    async def workers(self) -> list[WorkerInfo]:
+        return [
+            WorkerInfo(
+                id=worker,
+                name=name,
+                queues=tuple(queues),
+                slots=slots,
+                info=json.loads(info),
+                started_at=_instant(started),
+                expires_at=_instant(expires),
+                active=active,
+                alive=alive,
+            )
+            for worker, name, queues, slots, info, started, expires, active, alive in await self._do(
+                "workers"
+            )
+        ]
+
+    async def parked(self) -> list[Parked]:
+        return [Parked(*row) for row in await self._do("parked")]
+
+
+def _instant(value: datetime | None) -> datetime | None:
+    return None if value is None else value.astimezone(UTC)
+
+
+def _load(text: str | None) -> Any:
+    return None if text is None else json.loads(text)

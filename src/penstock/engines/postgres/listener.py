@@ -1,0 +1,149 @@
+"""Wake-ups: one connection that listens, and those who wait. A hint only: waiting always ends by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+
+import psycopg
+
+from penstock.engines.postgres.database import Connection
+from penstock.engines.postgres.pool import Pool, sever
+from penstock.model.errors import EngineUnavailable
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.25  # while nothing can be heard
+PROVE_EVERY = 10.0
+PROVE_SECONDS = 2.0
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 5.0
+_PING = "ping:"
+
+
+class Deaf(Exception):
+    """The connection is there, but a notification sent to it does not arrive."""
+
+
+class Listener:
+    """Hears which queues have work. Touched by one event loop only."""
+
+    def __init__(self, pool: Pool, channel: str) -> None:
+        self._pool = pool
+        self._channel = channel
+        self._heard: Counter[str] = Counter()  # wake-ups per queue
+        self._seen: dict[str, int] = {}  # how many of them there were when work was last looked for
+        self._waiting: dict[asyncio.Future[None], frozenset[str]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._listening = False
+        self._warned = False
+        self._ping = ""  # sent, and not heard yet
+        self._pause = _FIRST_PAUSE
+
+    def look(self, queues: Iterable[str]) -> None:
+        """Work is about to be looked for: only what is heard from now on is news."""
+        for queue in queues:
+            self._seen[queue] = self._heard[queue]
+
+    async def wait(self, queues: Sequence[str], timeout: float) -> None:
+        """Return when one of the queues was heard of since the last look, or after `timeout` seconds."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=f"listen {self._channel}")
+        if any(self._heard[queue] != self._seen.get(queue, 0) for queue in queues):
+            return
+        if not self._listening:
+            timeout = min(timeout, POLL_SECONDS * random.uniform(0.75, 1.25))
+        bell = asyncio.get_running_loop().create_future()
+        self._waiting[bell] = frozenset(queues)
+        try:
+            async with asyncio.timeout(timeout):
+                await bell
+        except TimeoutError:
+            pass
+        finally:
+            del self._waiting[bell]
+
+    async def close(self) -> None:
+        task, self._task = self._task, None
+        self._ring(lambda _: True)
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                connection = await self._pool.connect()
+                try:
+                    await self._listen(connection)
+                finally:
+                    self._listening = False
+                    await connection.close()
+            except Deaf:
+                self._warn_once()
+            except (psycopg.Error, EngineUnavailable) as error:
+                logger.info(
+                    "lost the listening connection, polling until it is back: %s", type(error).__name__
+                )
+            await asyncio.sleep(self._pause * random.uniform(0.5, 1.5))
+            self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+
+    async def _listen(self, connection: Connection) -> None:
+        await connection.execute(f"listen {self._channel}".encode())
+        await self._prove(connection)
+        self._listening, self._pause = True, _FIRST_PAUSE
+        self._hear_all()
+        while True:
+            await self._hear_for(PROVE_EVERY, connection)
+            await self._prove(connection)
+
+    async def _prove(self, connection: Connection) -> None:
+        """Send a notification to ourselves: connected is not working."""
+        ping = self._ping = f"{_PING}{uuid.uuid4().hex}"
+        overrun = asyncio.get_running_loop().call_later(2 * PROVE_SECONDS, sever, connection)
+        try:
+            await connection.execute("select pg_notify(%s, %s)", [self._channel, ping])
+            deadline = time.monotonic() + PROVE_SECONDS
+            while self._ping == ping:
+                if (left := deadline - time.monotonic()) <= 0:
+                    raise Deaf
+                await self._hear_for(left, connection, at_most=1)
+        finally:
+            overrun.cancel()
+
+    async def _hear_for(self, seconds: float, connection: Connection, at_most: int | None = None) -> None:
+        async for note in connection.notifies(timeout=seconds, stop_after=at_most):
+            self._hear(note.payload)
+
+    def _hear(self, payload: str) -> None:
+        if payload == self._ping:
+            self._ping = ""
+        if payload.startswith(_PING):
+            return
+        self._heard[payload] += 1
+        self._ring(lambda queues: payload in queues)
+
+    def _hear_all(self) -> None:
+        """Nobody knows what was said while we could not hear."""
+        for queue in {*self._seen, *self._heard}:
+            self._heard[queue] += 1
+        self._ring(lambda _: True)
+
+    def _ring(self, concerns: Callable[[frozenset[str]], bool]) -> None:
+        for bell, queues in self._waiting.items():
+            if not bell.done() and concerns(queues):
+                bell.set_result(None)
+
+    def _warn_once(self) -> None:
+        if not self._warned:
+            self._warned = True
+            logger.warning(
+                "LISTEN does not work on this connection (a pooler in transaction mode?); polling instead"
+            )

@@ -1,0 +1,67 @@
+"""Lists for people: fixed fragments chosen by the filter, values bound, a page at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.engine import DeadFilter, JobFilter
+from penstock.engines.postgres.database import Call
+from penstock.model.ids import is_id
+
+_EQUAL = ("queue", "task", "state", "owner")
+
+
+def job_page(sql: str, where: JobFilter, limit: int, after: str | None) -> Call:
+    """The statement for one page of jobs."""
+    values: dict[str, Any] = {"limit": limit, "after": after, "key": where.key}
+    values |= {"since": where.since, "until": where.until}
+    values |= {name: getattr(where, name) for name in _EQUAL}
+    terms = [f"{name} = %({name})s" for name in _EQUAL if values[name] is not None]
+    terms += _key_terms(where.key) + _page_terms("id", "created_at", values)
+    unfinished = [*terms, *_parked_terms(where.parked)]
+    finished = [*terms, *(["false"] if where.parked else [])]
+    if where.state is not None:
+        (unfinished if where.state.finished else finished).append("false")
+    text = sql.replace("{unfinished_where}", _all_of(unfinished)).replace(
+        "{finished_where}", _all_of(finished)
+    )
+    return Call(text, values)
+
+
+def dead_page(sql: str, where: DeadFilter, limit: int, after: str | None) -> Call:
+    """The statement for one page of dead letters."""
+    values: dict[str, Any] = {"limit": limit, "after": after, "since": where.since, "until": where.until}
+    values |= {name: getattr(where, name) for name in ("queue", "task", "reason")}
+    terms = [f"{name} = %({name})s" for name in ("queue", "task", "reason") if values[name] is not None]
+    terms += _page_terms("job_id", "failed_at", values)
+    if not where.recovered:
+        terms.append("recovered_as is null")
+    return Call(sql.replace("{where}", _all_of(terms)), values)
+
+
+def _page_terms(id_column: str, time_column: str, values: dict[str, Any]) -> list[str]:
+    terms = [f"{id_column} < %(after)s::uuid"] if values["after"] is not None else []
+    terms += [f"{time_column} >= %(since)s"] if values["since"] is not None else []
+    terms += [f"{time_column} < %(until)s"] if values["until"] is not None else []
+    return terms
+
+
+def _key_terms(key: str | None) -> list[str]:
+    if key is None:
+        return []
+    minted = " or (key is null and id = %(key)s::uuid)" if is_id(key) else ""
+    return [f"(key = %(key)s{minted})"]
+
+
+def _parked_terms(parked: bool | None) -> list[str]:
+    if parked is None:
+        return []
+    return [
+        "state = 'waiting' and strpos(lane, '?') > 0"
+        if parked
+        else "not (state = 'waiting' and strpos(lane, '?') > 0)"
+    ]
+
+
+def _all_of(terms: list[str]) -> str:
+    return " and ".join(terms) or "true"

@@ -1,0 +1,1 @@
+insert into {schema}.migrations (name) values (%(name)s)

@@ -1,0 +1,2 @@
+copy {schema}.jobs (id, queue, task, lane, state, args, key, priority, max_attempts, owner, options, created_at,
+    due_at, rank, expires_at) from stdin

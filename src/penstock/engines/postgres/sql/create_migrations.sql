@@ -1,0 +1,1 @@
+create table {schema}.migrations (name text primary key, applied_at timestamptz not null default now())

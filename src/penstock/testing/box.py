@@ -1,0 +1,137 @@
+"""An app on an engine of its own in memory, for the length of a test."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from pydantic_core import to_jsonable_python
+
+from penstock.app import Penstock
+from penstock.engine import Engine, JobFilter
+from penstock.model.clock import FakeClock
+from penstock.model.decide import judge
+from penstock.model.job import Job
+from penstock.model.states import State
+from penstock.runtime.board import Board
+from penstock.runtime.worker import Worker
+from penstock.tasks.task import Task
+
+T = TypeVar("T")
+
+MEMORY = "sqlite://:memory:"
+PAGE = 200
+ENDLESS = 10_000  # rounds of drain() after which something makes jobs for ever
+LEASE = 3_600.0
+
+
+def testing(app: Penstock, clock: FakeClock | None = None) -> Box:
+    """Move `app` to an empty engine in memory; `with` or `async with` it."""
+    return Box(app, clock or FakeClock())
+
+
+class Box:
+    """What a test sees of its jobs. Sync methods for `with`, their async twins for `async with`."""
+
+    def __init__(self, app: Penstock, clock: FakeClock) -> None:
+        self.app = app
+        self.clock = clock
+
+    # -- life ---------------------------------------------------------------------------------------
+    def __enter__(self) -> Self:
+        self._before = self.app.move_to(MEMORY, self.clock)
+        self.app.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.app.close()
+        self.app.move_to(*self._before)
+
+    async def __aenter__(self) -> Self:
+        self._before = self.app.move_to(MEMORY, self.clock)
+        await self.app.aopen()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.app.aclose()
+        self.app.move_to(*self._before)
+
+    def advance(self, seconds: float = 0, **more: float) -> None:
+        """Move the clock: `advance(30)`, `advance(hours=2)`. Nothing runs until you drain."""
+        self.clock.advance(seconds, **more)
+
+    # -- run ----------------------------------------------------------------------------------------
+    def drain(self, *, delayed: bool = False) -> int:
+        """Run every job that is due, and what those enqueue; how many runs.
+
+        With `delayed`, the clock moves on to each next due time until nothing is left: retries and delays too.
+        """
+        return self.app.run_on_engine(lambda engine: self._drain(engine, delayed=delayed), "adrain")
+
+    async def adrain(self, *, delayed: bool = False) -> int:
+        """`drain()` for async tests: handlers run on the test's own event loop."""
+        return await self._drain(self.app.engine, delayed=delayed)
+
+    async def _drain(self, engine: Engine, *, delayed: bool) -> int:
+        runs = 0
+        for _ in range(ENDLESS):
+            next_due = await engine.stage(PAGE)
+            settled = await self._burst(engine)
+            runs += settled
+            if settled:
+                continue
+            if next_due is None or not (delayed or next_due <= 0):
+                return runs
+            self.clock.advance(next_due)
+        raise AssertionError(f"drain() does not end: after {ENDLESS} rounds there are still jobs to run")
+
+    async def _burst(self, engine: Engine) -> int:
+        host = self.app.worker_host()
+        board = Board.private(host.options.slots, LEASE)
+        board.beaten(time.monotonic())
+        worker = Worker(engine, host.registry, host.options, board)
+        await engine.register(worker.info(), LEASE)
+        await worker.run(burst=True)
+        await engine.rescue_worker(worker.id, frozenset(), judge)
+        return worker.settled
+
+    # -- look ---------------------------------------------------------------------------------------
+    def jobs(self, task: Task[..., Any] | None = None, state: State | None = None) -> list[Job]:
+        """The jobs there are, in the order they were enqueued."""
+        return self.app.run_on_engine(lambda engine: _jobs(engine, task, state), "ajobs")
+
+    async def ajobs(self, task: Task[..., Any] | None = None, state: State | None = None) -> list[Job]:
+        """`jobs()` for async tests."""
+        return await _jobs(self.app.engine, task, state)
+
+    def assert_enqueued(self, task: Task[..., Any], *, times: int | None = None, **args: Any) -> Job:
+        """Fail unless a job of this task with at least these arguments was enqueued; the last such job."""
+        return _assert_enqueued(self.jobs(), task, times, args)
+
+    async def aassert_enqueued(self, task: Task[..., Any], *, times: int | None = None, **args: Any) -> Job:
+        """`assert_enqueued()` for async tests."""
+        return _assert_enqueued(await self.ajobs(), task, times, args)
+
+
+async def _jobs(engine: Engine, task: Task[..., Any] | None, state: State | None) -> list[Job]:
+    where = JobFilter(task=None if task is None else task.name, state=state)
+    found: list[Job] = []
+    while page := await engine.jobs(where, PAGE, found[-1].id if found else None):
+        found += page
+    return found[::-1]
+
+
+def _assert_enqueued(jobs: list[Job], task: Task[..., Any], times: int | None, args: dict[str, Any]) -> Job:
+    __tracebackhide__ = True
+    wanted = to_jsonable_python(args)
+    found = [j for j in jobs if j.task == task.name and {**j.args, **wanted} == j.args]
+    if found and times in (None, len(found)):
+        return found[-1]
+    expected = f"{times if times is not None else 'a'} job(s) of {task.name!r} with {wanted}"
+    seen = "\n".join(f"  {j.task} {j.args} ({j.state})" for j in jobs) or "  nothing"
+    raise AssertionError(f"expected {expected}, found {len(found)}. Enqueued was:\n{seen}")

@@ -1,0 +1,75 @@
+"""The context: what a handler reads about its run and says while it runs."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+
+import pytest
+
+from penstock import Context, InvalidOption, State, SyncContext, ValueTooLarge
+from penstock.model.job import Claim
+from penstock.tasks.context import progress_text
+
+NOW = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+class Link:
+    claim = Claim(
+        "id-1", "token", "email", "send", "email", '{"to":"ana"}', "receipt:7", 2, 3, 2, "me", None, False, 0, NOW, NOW
+    )  # fmt: skip
+    worker = "worker-1"
+    deadline = 12.5
+
+    def __init__(self) -> None:
+        self.told: list[tuple[float, str]] = []
+
+    def lease_lost(self) -> bool:
+        return True
+
+    def cancelled(self) -> bool:
+        return False
+
+    async def progress(self, percent: float, message: str) -> None:
+        self.told.append((percent, message))
+
+    def progress_sync(self, percent: float, message: str) -> None:
+        self.told.append((percent, message))
+
+
+@pytest.mark.parametrize("kind", [Context, SyncContext])
+def test_the_context_tells_what_runs(kind) -> None:
+    ctx = kind(Link())
+    assert (ctx.attempt, ctx.key, ctx.deadline) == (2, "receipt:7", 12.5)
+    assert (ctx.cancelled, ctx.lease_lost) == (False, True)
+    job = ctx.job
+    assert (job.id, job.state, job.args, job.unique) == ("id-1", State.ACTIVE, {"to": "ana"}, True)
+    assert (job.worker, job.owner, job.max_attempts) == ("worker-1", "me", 3)
+
+
+async def test_progress_goes_from_nought_to_a_hundred() -> None:
+    link = Link()
+    await Context(link).progress(40, "rendering")
+    SyncContext(link).progress(100)
+    assert link.told == [(40, "rendering"), (100, "")]
+    with pytest.raises(InvalidOption):
+        await Context(link).progress(101)
+    with pytest.raises(InvalidOption):
+        SyncContext(link).progress(float("nan"))
+
+
+def test_progress_is_stored_as_bounded_json() -> None:
+    assert progress_text(40, "rendering") == '{"percent":40,"message":"rendering"}'
+    with pytest.raises(ValueTooLarge):
+        progress_text(40, "x" * 5_000)
+
+
+def test_log_records_name_the_job(caplog: pytest.LogCaptureFixture) -> None:
+    ctx = SyncContext(Link())
+    with caplog.at_level(logging.INFO):
+        ctx.log.info("sent to %d", 3, extra={"part": "a"})
+    (record,) = caplog.records
+    assert (record.name, record.getMessage()) == ("penstock.task.send", "sent to 3")
+    assert (record.job_id, record.job_name, record.queue, record.attempt) == ("id-1", "send", "email", 2)
+    assert record.part == "a"
+    assert ctx.log is ctx.log

@@ -1,0 +1,60 @@
+"""Job ids: ordered, unique, and different after a fork."""
+
+import os
+import threading
+
+from penstock.model.ids import is_id
+from penstock.tasks import ids
+from penstock.tasks.ids import IdMaker, new_id
+
+
+def test_ids_are_well_formed_and_grow_within_a_process() -> None:
+    made = [new_id() for _ in range(5_000)]
+    assert all(is_id(i) for i in made)
+    assert made == sorted(set(made))
+
+
+def test_ids_grow_even_where_the_clock_steps_back(monkeypatch) -> None:
+    make = IdMaker()
+    times = iter([2_000_000_000_000_000_000, 1_999_999_000_000_000_000, 1_999_999_000_000_000_000])
+    monkeypatch.setattr(ids, "time_ns", lambda: next(times))
+    made = [make() for _ in range(3)]
+    assert made == sorted(set(made))
+
+
+def test_an_exhausted_counter_borrows_the_next_millisecond(monkeypatch) -> None:
+    make = IdMaker()
+    monkeypatch.setattr(ids, "time_ns", lambda: 2_000_000_000_000_000_000)
+    monkeypatch.setattr(ids, "_COUNTER_END", 3)
+    made = [make() for _ in range(10)]
+    assert made == sorted(set(made))
+
+
+def test_ids_of_many_threads_are_unique_and_ordered_in_each() -> None:
+    found: list[list[str]] = []
+
+    def work() -> None:
+        found.append([new_id() for _ in range(2_000)])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(made == sorted(made) for made in found)
+    assert len({i for made in found for i in made}) == 8_000
+
+
+def test_a_forked_child_makes_other_ids_even_if_the_lock_was_held() -> None:
+    read, write = os.pipe()
+    with new_id._lock:
+        pid = os.fork()
+        if pid == 0:
+            os.write(write, new_id().encode())
+            os._exit(0)
+    os.waitpid(pid, 0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        child = pipe.read().decode()
+    assert is_id(child)
+    assert child != new_id()
