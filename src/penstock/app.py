@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.engine import Engine
 from penstock.model.clock import Clock, EngineClock
-from penstock.model.errors import InvalidOption, SchemaMissing
+from penstock.model.errors import EngineError, InvalidOption, SchemaMissing
 from penstock.model.names import check_schema
 from penstock.model.priority import Priority
 from penstock.ops import Ops
@@ -32,6 +32,8 @@ from penstock.tasks.urls import MEMORY, masked, scheme_of, sqlite_path
 if TYPE_CHECKING:
     from penstock.tasks.settings import Settings
 
+T = TypeVar("T")
+
 
 class Penstock:
     """An app: its queues, its tasks and the engine where their jobs live.
@@ -53,8 +55,7 @@ class Penstock:
         self.schema = check_schema(self.settings.schema_name)
         self._clock = clock or EngineClock()
         _check_url(self.url)
-        self._in_memory = scheme_of(self.url) == "sqlite" and sqlite_path(self.url) == MEMORY
-        self._access = Access(self._connect, portable=self._in_memory)
+        self._access = Access(self._connect, portable=_in_memory(self.url))
         self._client = Client(self._access)
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
@@ -187,10 +188,11 @@ class Penstock:
         _check_url(url)
         before = self.url, self._clock
         self.url, self._clock = url, clock
+        self._access.portable = _in_memory(url)
         return before
 
-    def run_on_engine(self, work: Callable[[Engine], Awaitable[T]], twin: str) -> T:
-        """Do `work` with the engine and wait for it; inside a running loop it refuses and names the async twin."""
+    def run_on_engine(self, work: Callable[[Engine], Coroutine[Any, Any, T]], twin: str) -> T:
+        """Do `work` with the engine and wait; inside a running loop it refuses and names the async twin."""
         return self._access.run(lambda opened: work(opened.engine), twin)
 
     # -- work -----------------------------------------------------------------------------------------
@@ -243,7 +245,7 @@ class Penstock:
     @asynccontextmanager
     async def _heart_engine(self) -> AsyncIterator[Engine]:
         """An engine for the heartbeat's own loop; a database in memory has only the one."""
-        if self._in_memory:
+        if _in_memory(self.url):
             yield self.engine
             return
         engine = await self._connect()
@@ -273,6 +275,10 @@ def _check_url(url: str) -> None:
         )
     if scheme == "sqlite":
         sqlite_path(url)
+
+
+def _in_memory(url: str) -> bool:
+    return scheme_of(url) == "sqlite" and sqlite_path(url) == MEMORY
 
 
 def make_engine(url: str, schema: str, clock: Clock) -> Engine:

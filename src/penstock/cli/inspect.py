@@ -88,7 +88,7 @@ def queues(app: AppOption = None, as_json: JsonOption = False) -> None:
             [{"queue": r.name, "declared": r.declared, "paused": r.paused, **_counts(r.counts)} for r in rows]
         )
         return
-    cells = [
+    cells: list[tuple[str | Text, ...]] = [
         (
             r.name,
             *(Text(f"{r.counts.get(s, 0):,}", style=STYLE[s], justify="right") for s in State),

@@ -29,7 +29,7 @@ class Access:
 
     def __init__(self, connect: Connect, *, portable: bool = False) -> None:
         self._connect = connect
-        self._portable = portable
+        self.portable = portable
         self._home: Home | None = None
         self._users = 0  # nested `with app` blocks
         self._pid = os.getpid()
@@ -80,7 +80,7 @@ class Access:
         portal = Portal() if loop is None else None
         home = Home(loop or portal.loop, self._connect, portal)  # type: ignore[union-attr]
         before = self._home
-        if self._portable and before is not None and before.opened is not None:
+        if self.portable and before is not None and before.opened is not None:
             home.opened = Opened(before.opened.engine)
         return home
 
@@ -97,7 +97,7 @@ class Access:
         """Open the engine on the running loop, unless it is in use on another one."""
         home = self._home
         if home is not None and home.portal is not None and not self._users and self._pid == os.getpid():
-            await asyncio.to_thread(self._leave, home, keep=self._portable)
+            await asyncio.to_thread(self._leave, home, keep=self.portable)
         await self.arun(_nothing)
         self._users += 1
 

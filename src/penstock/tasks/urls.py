@@ -8,7 +8,7 @@ from penstock.model.errors import InvalidOption
 
 MEMORY = ":memory:"
 
-_PASSWORD = re.compile(r"(//[^/@:]*):[^@/]*@")
+_PASSWORD = re.compile(r"(//[^/@:]*):[^?]*@")
 _QUERY = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*)=[^&]*", re.IGNORECASE)
 
 

@@ -26,7 +26,7 @@ ENDLESS = 10_000  # rounds of drain() after which something makes jobs for ever
 LEASE = 3_600.0
 
 
-def testing(app: Penstock, clock: FakeClock | None = None) -> Box:
+def sandbox(app: Penstock, clock: FakeClock | None = None) -> Box:
     """Move `app` to an empty engine in memory; `with` or `async with` it."""
     return Box(app, clock or FakeClock())
 

@@ -21,7 +21,7 @@ def penstock_app() -> Penstock:
 @pytest.fixture
 def penstock_box(penstock_app: Penstock) -> Iterator[Box]:
     """Your app on an engine in memory, with a clock you move; empty for each test."""
-    from penstock.testing.box import testing  # noqa: PLC0415 - only for tests that use it
+    from penstock.testing.box import sandbox  # noqa: PLC0415 - only for tests that use it
 
-    with testing(penstock_app) as box:
+    with sandbox(penstock_app) as box:
         yield box

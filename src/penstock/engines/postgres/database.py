@@ -99,9 +99,17 @@ class Database:
 
 
 async def _pipelined(connection: Connection, calls: Sequence[Call]) -> list[psycopg.AsyncCursor[Any]]:
+    # Up to the pipeline's end is one transaction by itself, but it would be committed even where a later
+    # statement cannot be sent: only an explicit one stays open then, and is dropped with its connection.
+    explicit = len(calls) > 1
     async with connection.pipeline():
+        if explicit:
+            await connection.execute("begin")
         await connection.execute(_LIMITS)
-        return [await connection.execute(call.sql.encode(), call.values, binary=True) for call in calls]
+        cursors = [await connection.execute(call.sql.encode(), call.values, binary=True) for call in calls]
+        if explicit:
+            await connection.execute("commit")
+    return cursors
 
 
 async def query(connection: Connection, call: Call) -> Rows:

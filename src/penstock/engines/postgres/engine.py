@@ -131,8 +131,8 @@ class PostgresEngine(Inspection):
             found = await query(connection, Call(self._sql["claimed_by_request"], names))
             ends = [Settlement(job_id, token, Released()) for job_id, token in found]
             if ends:
-                values = {"now": self._clock.now(), **settle.other_values(ends)}
-                await query(connection, Call(self._sql["settle_other"], values))
+                now = self._clock.now()
+                await query(connection, settle.other_call(self._sql, ends, now, by_holder=False))
             return len(ends)
 
         names = {"worker": worker, "request": request}
@@ -206,7 +206,7 @@ class PostgresEngine(Inspection):
             "dead_ids": [recovery.dead_id for recovery in wanted],
             "new_ids": [recovery.new_id for recovery in wanted],
             "args": [recovery.args for recovery in wanted],
-            "delays": [recovery.delay for recovery in wanted],
+            "delays": [float(recovery.delay) for recovery in wanted],
         }
         calls = Call(self._sql["recover"], values), Call(self._sql["recovered_as"], values)
         _, rows = await self._database.run(*calls, repeatable=True)

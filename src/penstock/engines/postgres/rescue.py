@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 
 from penstock.engine import Judge, Rescued, Settlement
-from penstock.engines.postgres import settle
 from penstock.engines.postgres.database import Call, Connection, Rows, query
+from penstock.engines.postgres.settle import other_call
 from penstock.model.job import Held
 from penstock.model.states import State
 
@@ -54,7 +54,7 @@ class Rescue:
         await self._rows("forget_workers", workers=workers)
         return [
             Rescued(job_id, queue, task, owners[job_id], State(state))
-            for _, job_id, queue, task, state, _ in rescued
+            for job_id, _, queue, task, state, _ in rescued
         ]
 
     def _judged(self, held: Held, token: str) -> list[Settlement]:
@@ -70,7 +70,8 @@ class Rescue:
             return []
         try:
             async with self._connection.transaction():
-                return await self._rows("settle_other", now=self._now, **settle.other_values(ends))
+                call = other_call(self._sql, ends, self._now, by_holder=False)
+                return await query(self._connection, call)
         except psycopg.DatabaseError as error:
             if self._connection.broken:
                 raise

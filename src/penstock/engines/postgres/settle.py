@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from operator import itemgetter
 from typing import Any
 
 from penstock.engine import Settled, Settlement, Want
@@ -40,19 +39,23 @@ def plain_values(ends: Sequence[Settlement]) -> dict[str, Any]:
         "tokens": [end.token for end in ends],
         "results": _sparse([end.outcome.result for end in ends]),
         "notes": _sparse([end.outcome.note for end in ends]),
-        "ran_for": [end.ran_for for end in ends],
+        "ran_for": [float(end.ran_for) for end in ends],
         "keep": [end.keep for end in ends],
     }
 
 
-def other_values(ends: Sequence[Settlement]) -> dict[str, Any]:
-    """The values of `settle_other`."""
+def other_call(
+    sql: Mapping[str, str], ends: Sequence[Settlement], now: datetime | None, *, by_holder: bool
+) -> Call:
+    """The statement for every end that is not the fast one; not `by_holder`: the job is taken away from it."""
     outcomes = [end.outcome for end in ends]
     parks = [outcome.park for outcome in outcomes]
-    return {
+    values = {
         **plain_values(ends),
+        "now": now,
+        "by_holder": by_holder,
         "states": [outcome.state.value for outcome in outcomes],
-        "delays": [outcome.delay for outcome in outcomes],
+        "delays": [float(outcome.delay) for outcome in outcomes],
         "refunds": [outcome.refund for outcome in outcomes],
         "keep_places": [outcome.keep_place for outcome in outcomes],
         "errors": _sparse([outcome.error for outcome in outcomes]),
@@ -66,6 +69,7 @@ def other_values(ends: Sequence[Settlement]) -> dict[str, Any]:
         "park_misfits": _sparse([park.misfit if park else None for park in parks]),
         "park_reasons": _sparse([park.reason if park else None for park in parks]),
     }
+    return Call(sql["settle_other"], values)
 
 
 def _sparse(values: list[str | None]) -> list[str | None] | None:
@@ -82,14 +86,16 @@ class Step:
     def __init__(self, ends: Sequence[Settlement], want: Want | None) -> None:
         self._ends = ends
         self._want = want
-        known = sorted((end for end in ends if is_id(end.id) and is_id(end.token)), key=itemgetter(0))
+        # The first word on a run counts; what cannot be an id or a token is held by nobody.
+        first = {(end.id, end.token): end for end in reversed(ends)}
+        known = [first[run] for run in sorted(first) if is_id(run[0]) and is_id(run[1])]
         self._plain = [end for end in known if end.outcome.state is State.COMPLETED]
         self._others = [end for end in known if end.outcome.state is not State.COMPLETED]
 
     def calls(self, sql: Mapping[str, str], now: datetime | None) -> list[Call]:
         made = []
         if self._others:
-            made.append(Call(sql["settle_other"], {"now": now, **other_values(self._others)}))
+            made.append(other_call(sql, self._others, now, by_holder=True))
         if self._plain or self._want is not None:
             values = plain_values(self._plain) | want_values(self._want, now)
             made.append(Call(sql["settle"], values))
@@ -97,35 +103,35 @@ class Step:
 
     def read(self, answers: Sequence[Rows]) -> Settled:
         pending = list(answers)
-        accepted = {row[0] for row in pending.pop(0)} if self._others else set()
+        accepted = {row[:2] for row in pending.pop(0)} if self._others else set()
         rows: Rows = pending.pop() if pending else [(*[None] * _ALIVE, True, None)]
         refused = set(rows[0][_ALIVE + 1] or ())
-        accepted |= {end.token for end in self._plain} - refused
+        accepted |= {(end.id, end.token) for end in self._plain if end.token not in refused}
         expired = self._want is not None and not is_alive(rows)
-        return Settled([_once(accepted, end.token) for end in self._ends], claims_of(rows), expired)
+        return Settled([_once(accepted, end) for end in self._ends], claims_of(rows), expired)
 
     def recognise(self, settled: Settled, evidence: Rows) -> Settled:
         """Accept what an earlier call with these tokens had ended; `evidence` answers `ended_by`."""
-        ended = {token for token, by_token, _ in evidence if by_token}
-        traceless = {token for token, _, gone in evidence if gone}
+        ended = {(job_id, token) for job_id, token, by_token, _ in evidence if by_token}
+        traceless = {(job_id, token) for job_id, token, _, gone in evidence if gone}
         accepted = [
-            was or end.token in ended or (end.token in traceless and not _leaves_record(end))
+            was or (end.id, end.token) in (ended if _leaves_record(end) else ended | traceless)
             for was, end in zip(settled.accepted, self._ends, strict=True)
         ]
         return settled._replace(accepted=accepted)
 
     def missing(self, settled: Settled) -> list[Settlement]:
         """What was not accepted, and may have been earlier."""
-        known = {end.token for end in (*self._plain, *self._others)}
+        known = {(end.id, end.token) for end in (*self._plain, *self._others)}
         pairs = zip(settled.accepted, self._ends, strict=True)
-        return [end for was, end in pairs if not was and end.token in known]
+        return [end for was, end in pairs if not was and (end.id, end.token) in known]
 
 
-def _once(accepted: set[str], token: str) -> bool:
+def _once(accepted: set[tuple[str, str]], end: Settlement) -> bool:
     """A token ends one run, even where it is given twice."""
-    if token not in accepted:
+    if (end.id, end.token) not in accepted:
         return False
-    accepted.remove(token)
+    accepted.remove((end.id, end.token))
     return True
 
 

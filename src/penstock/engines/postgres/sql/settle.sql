@@ -38,7 +38,7 @@ counted as (
 ),
 answer as (
     select case when count(*) < cardinality(%(ids)b::text[])
-                then array(select e.token::text from ends e where e.id not in (select id from gone)) end as refused
+                then array(select e.token::text from ends e where e.token not in (select token from gone)) end as refused
     from gone
 )
 select c.id::text, c.token::text, c.queue, c.task, c.lane, c.args, coalesce(c.key, c.id::text), c.attempt,

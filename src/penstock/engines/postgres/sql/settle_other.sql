@@ -41,7 +41,8 @@ again as (
         lane = case when h.park is not null then h.park
                     when not h.keep_place and strpos(j.lane, '?') > 0 then j.queue else j.lane end,
         started_at = case when h.attempt > 0 or h.errors is not null then j.started_at end,
-        worker = null, request = null, ended_token = j.token
+        worker = null, request = null,
+        ended_token = case when %(by_holder)s then j.token else j.ended_token end
     from held h, moment
     where j.id = h.id and h.state in ('waiting', 'delayed')
     returning j.id, j.token, j.queue, j.task, j.lane, j.state
@@ -66,8 +67,9 @@ kept as (
         {_finished_columns})
     select
         id, queue, task, lane, state, args, key, is_unique, priority, attempt, max_attempts, created_at, due_at,
-        expires_at, started_at, claimed_at, moment.now, owner, options, worker, token, progress, result, note,
-        errors, ran_for, suspect, crashes, rescues, cancel_requested, recovered_from
+        expires_at, started_at, claimed_at, moment.now, owner, options, worker,
+        case when %(by_holder)s then token end, progress, result, note, errors, ran_for, suspect, crashes, rescues,
+        cancel_requested, recovered_from
     from gone, moment where keep
     on conflict (id) do nothing
 ),
@@ -100,6 +102,6 @@ counted as (
 woken as (
     select count({schema}.wake(queue)) as n from (select distinct queue from again where state = 'waiting') q
 )
-select a.token::text, a.id::text, a.queue, a.task, a.state, woken.n
-from (select token, id, queue, task, state from again union all select token, id, queue, task, state from gone) a,
+select a.id::text, a.token::text, a.queue, a.task, a.state, woken.n
+from (select id, token, queue, task, state from again union all select id, token, queue, task, state from gone) a,
     woken
