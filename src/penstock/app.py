@@ -55,7 +55,7 @@ class Penstock:
         self.schema = check_schema(self.settings.schema_name)
         self._clock = clock or EngineClock()
         _check_url(self.url)
-        self._access = Access(self._connect, portable=_in_memory(self.url))
+        self._access = Access(self._connect, portable=_is_sqlite(self.url))
         self._client = Client(self._access)
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
@@ -188,7 +188,7 @@ class Penstock:
         _check_url(url)
         before = self.url, self._clock
         self.url, self._clock = url, clock
-        self._access.portable = _in_memory(url)
+        self._access.portable = _is_sqlite(url)
         return before
 
     def run_on_engine(self, work: Callable[[Engine], Coroutine[Any, Any, T]], twin: str) -> T:
@@ -263,27 +263,28 @@ def _settings(given: Settings | None, url: str | None, schema: str | None) -> Se
     return load_settings(**chosen) if given is None else given.model_copy(update=chosen)
 
 
-_SCHEMES = ("sqlite", "postgresql")
-
-
 def _check_url(url: str) -> None:
     scheme = scheme_of(url)
-    if scheme not in _SCHEMES:
+    if scheme not in ("sqlite", "postgresql", "postgres"):
         raise InvalidOption(
-            f"there is no engine for {scheme}://; use {' or '.join(f'{s}://' for s in _SCHEMES)}, "
+            f"there is no engine for {scheme}://; use sqlite:// or postgresql://, "
             "given to Penstock() or as PENSTOCK_URL"
         )
-    if scheme == "sqlite":
+    if _is_sqlite(url):
         sqlite_path(url)
 
 
+def _is_sqlite(url: str) -> bool:
+    return scheme_of(url) == "sqlite"
+
+
 def _in_memory(url: str) -> bool:
-    return scheme_of(url) == "sqlite" and sqlite_path(url) == MEMORY
+    return _is_sqlite(url) and sqlite_path(url) == MEMORY
 
 
 def make_engine(url: str, schema: str, clock: Clock) -> Engine:
     """A new engine, not opened yet."""
-    if scheme_of(url) == "sqlite":
+    if _is_sqlite(url):
         from penstock.engines.sqlite.engine import SqliteEngine  # noqa: PLC0415 - only the engine in use
 
         return SqliteEngine(sqlite_path(url), clock=clock)
@@ -300,7 +301,7 @@ async def open_engine(
     try:
         await engine.open()
     except SchemaMissing:
-        if not (scheme_of(url) == "sqlite" if migrate is None else migrate):
+        if not (_is_sqlite(url) if migrate is None else migrate):
             raise
         await engine.migrate()
         await engine.open()

@@ -89,6 +89,17 @@ def test_a_loop_beside_the_sync_program_uses_the_same_engine(app: Penstock) -> N
         assert first.refresh().state is second.refresh().state is State.WAITING
 
 
+def test_a_loop_that_ended_without_closing_leaves_the_engine_to_the_next(app: Penstock) -> None:
+    before = threading.active_count()
+    asyncio.run(app.tasks["double"].aenqueue(1))
+    open_for_one = threading.active_count()
+    asyncio.run(app.tasks["double"].aenqueue(2))
+    assert threading.active_count() == open_for_one
+    app.close()
+    assert threading.active_count() == before
+    assert total(app) == 2
+
+
 def test_one_loop_after_another_may_use_the_app(app: Penstock) -> None:
     async def use() -> None:
         async with app:
@@ -160,7 +171,7 @@ def test_a_program_that_forgets_to_close_ends_in_good_order(tmp_path: Path) -> N
         "print(hello.enqueue().state)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=30
+        [sys.executable, "-W", "error", "-c", code], check=False, capture_output=True, text=True, timeout=30
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "waiting\n", "")
 
@@ -170,7 +181,9 @@ def test_importing_penstock_loads_nothing_heavy() -> None:
         "import sys, penstock; penstock.Penstock, penstock.Retry\n"
         "print([m for m in ('pydantic', 'typer', 'sqlite3', 'psycopg') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=30
+    )
     assert done.stdout == "[]\n"
 
 

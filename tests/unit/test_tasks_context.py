@@ -16,7 +16,8 @@ NOW = datetime(2026, 1, 5, tzinfo=UTC)
 
 class Link:
     claim = Claim(
-        "id-1", "token", "email", "send", "email", '{"to":"ana"}', "receipt:7", 2, 3, 2, "me", None, False, 0, NOW, NOW
+        "id-1", "token", "email", "send", "email", '{"to":"ana"}', "receipt:7", 2, 3, 2, "me", None, False, 0,
+        NOW, NOW,
     )  # fmt: skip
     worker = "worker-1"
     deadline = 12.5

@@ -26,6 +26,7 @@ class FakeEngine:
 
     async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
         self.calls.append(([job.id for job in jobs], again))
+        await asyncio.sleep(0)
         await self.open.wait()
         if self.failures:
             raise self.failures.pop(0)

@@ -64,6 +64,11 @@ def test_code_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
     assert Penstock().schema == "theirs"
 
 
+def test_a_limit_may_be_lifted_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_TIMEOUT", "none")
+    assert Penstock("sqlite://:memory:").queues["default"].timeout is None
+
+
 def test_a_named_policy_may_be_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_RETRY", "webhook")
     assert Penstock("sqlite://:memory:").queues["default"].retry.attempts == 5
@@ -117,7 +122,7 @@ def test_sqlite_urls(url: str, path: str) -> None:
 
 @pytest.mark.parametrize("url", ["sqlite://file.db", "sqlite:///", "sqlite://"])
 def test_a_sqlite_url_without_a_file_says_how_to_write_it(url: str) -> None:
-    with pytest.raises(InvalidOption, match="sqlite:///relative.db"):
+    with pytest.raises(InvalidOption, match=r"sqlite:///relative\.db"):
         Penstock(url)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from penstock import Penstock
 from penstock.model.errors import InvalidOption
 from penstock.tasks.context import Context, SyncContext
 from penstock.tasks.signature import read_signature
@@ -120,6 +121,16 @@ def test_an_annotation_that_cannot_be_resolved_says_where_types_must_be() -> Non
 
     with pytest.raises(InvalidOption, match="module level"):
         _ = read_signature(handler).types
+
+
+def test_a_handler_may_name_the_task_it_becomes() -> None:
+    app = Penstock("sqlite://:memory:")
+
+    @app.task
+    def again(x: int) -> None:
+        again.enqueue(x - 1)
+
+    assert again.declared.signature.types == {"x": int}
 
 
 def test_a_wrapped_function_keeps_the_signature_of_what_it_wraps() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import os
 import threading
 import weakref
@@ -16,6 +17,8 @@ from penstock.tasks.portal import Portal
 
 T = TypeVar("T")
 
+LAST_WORDS = 2.0  # seconds to close the engine of a program that ends without closing it
+
 # Engines of a parent process. Closing or collecting one here would end connections the parent still uses.
 _INHERITED: list[Home] = []
 
@@ -23,8 +26,8 @@ _INHERITED: list[Home] = []
 class Access:
     """Keeps the engine open on one loop: the first caller's, or a thread's where that has none.
 
-    Should that loop end, the next caller's takes over: with a new engine, or with the same one where it is
-    `portable`, as a database in memory must be.
+    Should that loop end, the next caller's takes over: with the same engine where it is `portable`, which is
+    to say at home on any loop, else with a new one.
     """
 
     def __init__(self, connect: Connect, *, portable: bool = False) -> None:
@@ -46,9 +49,11 @@ class Access:
 
     @property
     def is_open(self) -> bool:
-        """Whether the engine is open on a loop that runs."""
+        """Whether the engine is open, and can be used where it is."""
         home = self._home
-        return home is not None and home.opened is not None and home.alive and self._pid == os.getpid()
+        if home is None or home.opened is None or self._pid != os.getpid():
+            return False
+        return home.alive or self.portable
 
     # -- the two ways in ------------------------------------------------------------------------------
     async def arun(self, work: Work[T]) -> T:
@@ -99,7 +104,8 @@ class Access:
         if home is not None and home.portal is not None and not self._users and self._pid == os.getpid():
             await asyncio.to_thread(self._leave, home, keep=self.portable)
         await self.arun(_nothing)
-        self._users += 1
+        with self._lock:
+            self._users += 1
 
     async def aclose(self) -> None:
         """Close the engine, once nobody is inside `with app` any more."""
@@ -115,7 +121,8 @@ class Access:
     def open(self) -> None:
         """Open the engine for a program without an event loop."""
         self.run(_nothing, "async with app")
-        self._users += 1
+        with self._lock:
+            self._users += 1
 
     def close(self) -> None:
         """Close the engine, once nobody is inside `with app` any more."""
@@ -125,8 +132,11 @@ class Access:
             self._leave(home)
 
     def _last_user(self) -> Home | None:
-        self._users = max(0, self._users - 1)
-        return None if self._users or self._pid != os.getpid() else self._home
+        if self._pid != os.getpid():
+            return None
+        with self._lock:
+            self._users = max(0, self._users - 1)
+            return None if self._users else self._home
 
     def _leave(self, home: Home, *, keep: bool = False) -> None:
         """Close a home from outside its loop; `keep` leaves its engine open, to move."""
@@ -134,6 +144,8 @@ class Access:
             self._home = None
         if home.alive:
             asyncio.run_coroutine_threadsafe(home.close(keep=keep), home.loop).result()
+        elif home.opened is not None and self.portable and not keep:
+            asyncio.run(home.opened.engine.close())
         if home.portal is not None:
             home.portal.stop()
 
@@ -152,8 +164,9 @@ async def _nothing(_: Opened) -> None:
 
 
 def _close_at_exit(reference: weakref.ref[Access]) -> None:
+    """Say goodbye to the server. What was acknowledged is safe already, so that nothing here may fail."""
     access = reference()
-    if access is None or access._home is None or access._home.portal is None:
-        return
-    access._users = 0
-    access.close()
+    home = access._home if access is not None and access._pid == os.getpid() else None
+    if home is not None and home.portal is not None:
+        with contextlib.suppress(Exception):
+            asyncio.run_coroutine_threadsafe(home.close(), home.loop).result(LAST_WORDS)

@@ -51,7 +51,7 @@ class Home:
         return await work(opened)
 
     async def close(self, *, keep: bool = False) -> None:
-        """Let what is in flight land, then close the engine, unless it moves. On this home's own loop only."""
+        """Let what is in flight land, then close the engine unless it moves. On this home's loop only."""
         if self.opened is not None:
             await self.opened.gatherer.drain()
             if not keep:

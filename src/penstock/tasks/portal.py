@@ -17,6 +17,7 @@ class Portal:
     def _run(self) -> None:
         try:
             self.loop.run_forever()
+            self.loop.run_until_complete(self.loop.shutdown_default_executor())
         finally:
             self.loop.close()
 

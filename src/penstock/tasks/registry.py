@@ -96,10 +96,6 @@ class Registry:
         """Every task with its options and payload schema, as plain rows sorted by name."""
         return [catalogue.row(task) for _, task in sorted(self._tasks.items())]
 
-    def open_queues(self) -> list[str]:
-        """The queues whose gates are open now."""
-        return [queue.name for queue in self._queues.values() if queue.gate.closed() is None]
-
 
 def _closest(name: str, known: Iterable[str], what: str) -> str:
     names = sorted(known)

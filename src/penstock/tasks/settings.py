@@ -23,7 +23,12 @@ class Settings(BaseSettings):
     """How an app behaves. Every field is read from `PENSTOCK_<NAME>` where code does not give it."""
 
     model_config = SettingsConfigDict(
-        env_prefix="PENSTOCK_", frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True
+        env_prefix="PENSTOCK_",
+        env_parse_none_str="none",
+        frozen=True,
+        extra="forbid",
+        populate_by_name=True,
+        hide_input_in_errors=True,
     )
 
     url: str = Field(

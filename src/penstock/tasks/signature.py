@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
@@ -114,12 +115,11 @@ def _context_kind(fn: Callable[..., Any], parameter: inspect.Parameter) -> Any:
 
 def _resolve(fn: Callable[..., Any], written: dict[str, Any]) -> dict[str, Any]:
     code = inspect.unwrap(fn)
-    closure = inspect.getclosurevars(code).nonlocals if inspect.isfunction(code) else {}
     try:
         return get_type_hints(
             SimpleNamespace(__annotations__=written),
             getattr(code, "__globals__", {}),
-            dict(closure),
+            _closure(code),
             include_extras=True,
         )
     except (NameError, AttributeError, TypeError, SyntaxError) as error:
@@ -127,6 +127,15 @@ def _resolve(fn: Callable[..., Any], written: dict[str, Any]) -> dict[str, Any]:
             f"{_named(fn)}: an annotation cannot be read ({error}); its types must be importable at module "
             "level, outside 'if TYPE_CHECKING'"
         ) from None
+
+
+def _closure(fn: Callable[..., Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if inspect.isfunction(fn):
+        for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+            with suppress(ValueError):  # a name not bound yet, such as the task's own inside its handler
+                found[name] = cell.cell_contents
+    return found
 
 
 def _named(fn: Callable[..., Any]) -> str:

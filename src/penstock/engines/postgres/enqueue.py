@@ -40,7 +40,7 @@ def _decode(rows: Rows) -> list[Enqueued]:
 
 def _fields(job: NewJob) -> dict[str, Any]:
     fields: dict[str, Any] = {"id": job.id, "queue": job.queue, "task": job.task, "args": job.args}
-    if job.unique or job.key != job.id:
+    if job.unique or job.key not in ("", job.id):
         fields |= {"key": job.key, "unique": job.unique}
     for name in _OPTIONAL:
         if (value := getattr(job, name)) != getattr(_DEFAULTS, name):

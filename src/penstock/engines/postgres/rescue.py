@@ -31,7 +31,9 @@ class Rescue:
 
     async def expired(self, limit: int) -> list[Rescued]:
         """From every worker past its time; all that they held counts as started."""
-        workers = [worker for (worker,) in await self._rows("expired_workers", now=self._now)]
+        found = await self._rows("expired_workers", now=self._now)
+        found = found or await self._rows("expired_workers_wait", now=self._now)
+        workers = [worker for (worker,) in found]
         return await self._take(workers, limit, started=None) if workers else []
 
     async def one(self, worker: str, started: frozenset[str]) -> list[Rescued]:

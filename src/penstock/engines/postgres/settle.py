@@ -47,7 +47,7 @@ def plain_values(ends: Sequence[Settlement]) -> dict[str, Any]:
 def other_call(
     sql: Mapping[str, str], ends: Sequence[Settlement], now: datetime | None, *, by_holder: bool
 ) -> Call:
-    """The statement for every end that is not the fast one; not `by_holder`: the job is taken away from it."""
+    """The statement for every end but the fast one; not `by_holder`: the job is taken away from it."""
     outcomes = [end.outcome for end in ends]
     parks = [outcome.park for outcome in outcomes]
     values = {
@@ -105,8 +105,8 @@ class Step:
         pending = list(answers)
         accepted = {row[:2] for row in pending.pop(0)} if self._others else set()
         rows: Rows = pending.pop() if pending else [(*[None] * _ALIVE, True, None)]
-        refused = set(rows[0][_ALIVE + 1] or ())
-        accepted |= {(end.id, end.token) for end in self._plain if end.token not in refused}
+        refused = {tuple(pair.split()) for pair in rows[0][_ALIVE + 1] or ()}
+        accepted |= {(end.id, end.token) for end in self._plain} - refused
         expired = self._want is not None and not is_alive(rows)
         return Settled([_once(accepted, end) for end in self._ends], claims_of(rows), expired)
 

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import nullcontext
 from pathlib import Path
 
 from penstock.engines.sqlite.connection import connect, patiently
+from penstock.engines.sqlite.files import MEMORY
+from penstock.engines.sqlite.lock import FileLock
 from penstock.engines.sqlite.statements import SQL
+
+
+FOLD_AT = 1_048_576  # bytes of log
 
 
 class Beats:
     """Until when each worker lives. A row that is gone never comes back: expiry is final.
 
-    Each thread has an object of its own.
+    Each thread has an object of its own. Writes take turns by a lock of their own, so that a checkpoint
+    never meets a write; reads wait for nobody.
     """
 
     def __init__(self, path: str) -> None:
+        self._lock = None if path == MEMORY else FileLock(f"{path}-lock")
+        self._wal = Path(f"{path}-wal")
         self._connection = connect(path)
+        with self._lock or nullcontext():
+            patiently(self._connection, "pragma journal_mode = WAL")
+            patiently(self._connection, SQL["beats_create"])
         # Workers do not outlive the host, so their heartbeats need not either.
-        self._connection.execute("pragma synchronous = OFF")
-        patiently(self._connection, "pragma journal_mode = TRUNCATE")
-        patiently(self._connection, SQL["beats_create"])
+        self._connection.execute("pragma synchronous = NORMAL")
+        self._connection.execute("pragma wal_autocheckpoint = 0")
 
     def begin(self, worker: str, until: int) -> None:
         self._write(SQL["beats_begin"], (worker, until))
@@ -46,31 +57,17 @@ class Beats:
 
     def close(self) -> None:
         self._connection.close()
+        if self._lock:
+            self._lock.close()
 
     def _write(self, statement: str, values: tuple[object, ...]) -> int:
-        patiently(self._connection, "begin immediate")
-        try:
+        if self._lock is None:
+            return self._connection.execute(statement, values).rowcount
+        with self._lock:
             changed = self._connection.execute(statement, values).rowcount
-            patiently(self._connection, "commit")
-        except BaseException:
-            if self._connection.in_transaction:
-                self._connection.execute("rollback")
-            raise
+            if self._wal.stat().st_size > FOLD_AT:
+                self._connection.execute("pragma wal_checkpoint(TRUNCATE)").fetchall()
         return changed
 
     def _read(self, statement: str, values: tuple[object, ...]) -> list[sqlite3.Row]:
         return self._connection.execute(statement, values).fetchall()
-
-
-def renew_if_broken(path: str) -> None:
-    """Start afresh where a power cut left the file unreadable. Only under the lock of the main file."""
-    try:
-        beats = Beats(path)
-    except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError):
-            raise
-    else:
-        beats.close()
-        return
-    for name in (path, f"{path}-journal"):
-        Path(name).unlink(missing_ok=True)

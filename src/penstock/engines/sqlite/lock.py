@@ -1,4 +1,4 @@
-"""The turn to write, shared fairly between processes."""
+"""Locks between processes: the turn to write, shared fairly."""
 
 from __future__ import annotations
 
@@ -10,28 +10,38 @@ from typing import Self
 
 
 class FileLock(AbstractContextManager["FileLock"]):
-    """Held while writing. Who waits stands in a turnstile, so that nobody who just wrote goes first again.
+    """A lock between processes, and between threads that have an object each."""
 
-    With one lock alone the process that let go takes it again before a sleeping one has woken up.
-    """
-
-    def __init__(self, lock: str, turn: str) -> None:
-        self._turn = os.open(turn, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def __enter__(self) -> Self:
-        fcntl.flock(self._turn, fcntl.LOCK_EX)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
-        finally:
-            fcntl.flock(self._turn, fcntl.LOCK_UN)
+        fcntl.flock(self._file, fcntl.LOCK_EX)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        fcntl.flock(self._lock, fcntl.LOCK_UN)
+        fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        os.close(self._turn)
-        os.close(self._lock)
+        os.close(self._file)
+
+
+class FairLock(FileLock):
+    """Who waits stands in a turnstile, so that nobody who just held the lock goes first again.
+
+    With one lock alone the process that let go takes it again before a sleeping one has woken up.
+    """
+
+    def __init__(self, path: str, turn: str) -> None:
+        super().__init__(path)
+        self._turn = FileLock(turn)
+
+    def __enter__(self) -> Self:
+        with self._turn:
+            return super().__enter__()
+
+    def close(self) -> None:
+        super().close()
+        self._turn.close()

@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
 from penstock.engines.sqlite import schema
-from penstock.engines.sqlite.beats import Beats, renew_if_broken
+from penstock.engines.sqlite.beats import Beats
 from penstock.engines.sqlite.connection import BUSY_SLICE, connect_writer, identity, patiently
 from penstock.engines.sqlite.failures import spoils_connection
 from penstock.engines.sqlite.files import Files
 from penstock.engines.sqlite.instants import now_by
-from penstock.engines.sqlite.lock import FileLock
+from penstock.engines.sqlite.lock import FairLock
 from penstock.engines.sqlite.session import Tx
 from penstock.engines.sqlite.statements import SQL
 from penstock.model.clock import Clock
@@ -35,7 +35,7 @@ class Store:
         self._synchronous = synchronous
         self._path = Path(files.database)
         self._wal = Path(files.wal)
-        self._lock = None if files.in_memory else FileLock(files.lock, files.turn)
+        self._lock = None if files.in_memory else FairLock(files.lock, files.turn)
         self._connection: sqlite3.Connection | None = None
         self._beats: Beats | None = None
         self._identity: tuple[int, int] | None = None
@@ -125,7 +125,6 @@ class Store:
             schema.ensure(connection, self.database, now_by(self._clock))
             connection.execute(SQL["ends_create"])
             if not self._files.in_memory:
-                renew_if_broken(self._files.beats)
                 self._identity = identity(self._path)
             self._beats = Beats(self._files.beats)
         except BaseException:

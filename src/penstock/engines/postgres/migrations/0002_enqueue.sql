@@ -61,15 +61,15 @@ begin
         select n, row(
             j.id, j.queue, j.task, coalesce(j.lane, j.queue),
             case when j.due > moment then 'delayed' else 'waiting' end,
-            j.args, case when j.is_unique then j.key else nullif(j.key, j.id::text) end, j.is_unique, j.priority, 0, j.max_attempts,
+            j.args, case when j.is_unique then j.key else nullif(nullif(j.key, ''), j.id::text) end, j.is_unique, j.priority, 0, j.max_attempts,
             {schema}.rank_of(j.due, j.priority), moment, j.due, j.due + j.expire_after * interval '1 s',
             null, null, j.owner, j.options, null, null, null, null, null, null, null,
             0, false, 0, 0, false, null
         )::{schema}.jobs as item
         from (
             select n, coalesce(g.id, {schema}.uuid7(moment)) as id, coalesce(g.queue, 'default') as queue,
-                g.task, coalesce(g.args, '{}') as args, nullif(g.key, '') as key, g.lane, g.owner, g.options,
-                coalesce(g."unique", true) and coalesce(g.key, '') <> '' as is_unique,
+                g.task, coalesce(g.args, '{}') as args, g.key, g.lane, g.owner, g.options,
+                g.key is not null and coalesce(g."unique", g.key <> '') as is_unique,
                 coalesce(g.priority, 3) as priority, coalesce(g.max_attempts, 3) as max_attempts,
                 moment + coalesce(g.delay, 0) * interval '1 s' as due, g.expire_after
             from rows from (json_to_recordset(jobs) as (

@@ -1,5 +1,5 @@
 -- The fast way: what completed leaves the hot table where id, token and state match, and the next are claimed.
--- One row per claim, at least one; the last columns say whether the worker lives, and which tokens were refused.
+-- One row per claim, at least one; the last columns say whether the worker lives, and which ends were refused.
 with ends as (
     select * from unnest(
         %(ids)b::text[]::uuid[], %(tokens)b::text[]::uuid[], %(results)b::text[], %(notes)b::text[],
@@ -38,7 +38,8 @@ counted as (
 ),
 answer as (
     select case when count(*) < cardinality(%(ids)b::text[])
-                then array(select e.token::text from ends e where e.token not in (select token from gone)) end as refused
+                then array(select e.id::text || ' ' || e.token::text from ends e
+                           where (e.id, e.token) not in (select id, token from gone)) end as refused
     from gone
 )
 select c.id::text, c.token::text, c.queue, c.task, c.lane, c.args, coalesce(c.key, c.id::text), c.attempt,
