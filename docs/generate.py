@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import typer
+
+from penstock.cli.main import app as commands
 from penstock.model import errors
 from penstock.model.failure import HANDLING
 from penstock.model.priority import HEAD_START
 from penstock.model.retry import POLICIES
 from penstock.model.states import FINISHED, TRANSITIONS, State
+from penstock.tasks.queues import _READERS, PREFIX
+from penstock.tasks.settings import Settings
 
 HERE = Path(__file__).parent
 MEANING = {
@@ -21,6 +28,37 @@ MEANING = {
     State.COMPLETED: "ended well; the result is kept with the record",
     State.FAILED: "could not be done; a dead letter was written in the same step",
     State.CANCELLED: "ended by a person, or because it expired",
+}
+
+SETTINGS = {
+    "url": "where jobs live: `sqlite:///jobs.db`, `sqlite:////absolute/jobs.db`, `postgresql://…`",
+    "schema_name": "the schema on PostgreSQL; in code `Penstock(schema=…)`",
+    "migrate": "bring the schema up to date when opening; not set: on SQLite only",
+    "concurrency": "slots (jobs at once) per worker process",
+    "processes": "worker processes of `penstock worker`",
+    "lease": "seconds without a heartbeat after which a worker is given up",
+    "grace": "seconds that running jobs get to finish at shutdown",
+    "timeout": "seconds a run may take",
+    "retry": "the name of a [policy](policies.md), in place of `attempts` and `retry_delay`",
+    "attempts": "attempts in all",
+    "retry_delay": "seconds before the first retry; doubles each time",
+    "backoff_ms": "the same in milliseconds, where `retry_delay` is not given",
+    "keep_completed": "completed jobs kept per queue; 0: no record at all",
+    "keep_failed": "failed jobs kept per queue",
+    "keep_for": "seconds that finished jobs are kept",
+    "keep_dead_letters_for": "seconds that dead letters are kept",
+    "max_args_bytes": "the largest payload, as JSON",
+    "max_result_bytes": "the largest result; a larger one is dropped, the job completes",
+}
+QUEUE_OPTIONS = {
+    "concurrency": "jobs of this queue at once, per worker process",
+    "retry": "the name of a policy, or a number of attempts",
+    "timeout": "seconds, or `none`",
+    "priority": "`critical`, `high`, `medium` or `low`",
+    "keep_completed": "a number, or `none` for no bound",
+    "keep_failed": "a number, or `none` for no bound",
+    "keep_for": "seconds, or `none` for no bound",
+    "enabled": "`true` or `false`: a closed queue refuses jobs and runs none",
 }
 
 
@@ -69,13 +107,79 @@ def policies() -> str:
     return "\n".join(lines)
 
 
+def settings() -> str:
+    """Every setting with the names it is read from."""
+    lines = ["# Settings", "", _NOTE, "", _SETTINGS, ""]
+    lines += ["| setting | environment | default | meaning |", "|---|---|---|---|"]
+    for name, field in Settings.model_fields.items():
+        choices = getattr(field.validation_alias, "choices", None) or [f"PENSTOCK_{name.upper()}"]
+        default = "none" if field.default is None else f"`{field.default}`"
+        cells = f"`{name}`", ", ".join(f"`{c}`" for c in choices), default, SETTINGS[name]
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", "## One queue", "", _QUEUES, "", "| variable | meaning |", "|---|---|"]
+    lines += [f"| `{PREFIX}<NAME>_{option.upper()}` | {QUEUE_OPTIONS[option]} |" for option in _READERS]
+    lines += ["", "## Which app", "", _APP, ""]
+    return "\n".join(lines)
+
+
+def cli() -> str:
+    """Every command with its arguments and options."""
+    lines = ["# Commands", "", _NOTE, "", _COMMANDS, ""]
+    for name, command in walk("penstock", typer.main.get_command(commands)):
+        lines += [f"## {name}", "", (command.help or "").strip(), ""]
+        arguments = [p for p in command.params if _is_argument(p)]
+        words = (p.name.upper() if p.required else f"[{p.name.upper()}]" for p in arguments)
+        lines += ["```", " ".join([name, *words, "[OPTIONS]"]), "```", ""]
+        options = [p for p in command.params if not _is_argument(p)]
+        if options:
+            lines += ["| option | meaning |", "|---|---|", *map(_option, options), ""]
+    return "\n".join(lines)
+
+
+def walk(name: str, command: Any) -> Iterator[tuple[str, Any]]:
+    """Every command that does something, by its full name, in the order of `--help`."""
+    for word, child in sorted(getattr(command, "commands", {}).items()):
+        if child.callback is not None:
+            yield f"{name} {word}", child
+        yield from walk(f"{name} {word}", child)
+
+
+def _is_argument(parameter: Any) -> bool:
+    return bool(parameter.param_type_name == "argument")
+
+
+def _option(option: Any) -> str:
+    names = ", ".join(f"`{name}`" for name in option.opts)
+    default = "" if option.default in (None, False) else f" (default {option.default})"
+    return f"| {names} | {option.help or ''}{default} |"
+
+
 _NOTE = "<!-- Written by `python -m docs.generate` from the code. Do not edit. -->"
 _OUTSIDE = (
-    "Outside Penstock (HTTP, `background_jobs`) a job is `pending` until it first starts, `processing` until it "
-    "ends, and then `completed`, `failed` or `cancelled`. Pausing belongs to the queue, parking to the lane: "
-    "neither is a state."
+    "Outside Penstock (HTTP, `background_jobs`) a job is `pending` until it first starts, `processing` "
+    "until it ends, and then `completed`, `failed` or `cancelled`. Pausing belongs to the queue, parking "
+    "to the lane: neither is a state."
 )
-PAGES = {"states.md": states, "policies.md": policies}
+_SETTINGS = (
+    "From the environment, or from code: `Penstock(settings=Settings(concurrency=20))`. Code wins over "
+    "the environment. Where two names are listed, the first wins. A value that cannot be read is refused "
+    "at the start, by its name."
+)
+_QUEUES = (
+    "A queue's own variables win over what `app.queue(…)` says. In `<NAME>` write every character but "
+    "letters and digits as `_`: queue `course-gen` is `PENSTOCK_QUEUE_COURSE_GEN_CONCURRENCY`."
+)
+_APP = (
+    'Commands find the app by `--app module:app`, else `PENSTOCK_APP`, else `app = "module:app"` under '
+    "`[tool.penstock]` in `pyproject.toml` of the current folder. A file works too: `--app "
+    "path/to/shop.py:app`."
+)
+_COMMANDS = (
+    "Commands that list take `--json`: one JSON document on standard output, and nothing else there. "
+    "Errors go to standard error and are one sentence: what, why, what next. [Exit "
+    "codes](operating.md#exit-codes): 0 done, 1 refused, 2 wrong use, 3 engine away."
+)
+PAGES = {"states.md": states, "policies.md": policies, "settings.md": settings, "cli.md": cli}
 
 
 def main() -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
+import tempfile
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
@@ -23,6 +25,21 @@ _UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, 
 settings.register_profile("ci", max_examples=100, stateful_step_count=30, **_UNHURRIED)
 settings.register_profile("nightly", max_examples=20_000, stateful_step_count=80, **_UNHURRIED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+MEMORY_DISK = Path("/dev/shm")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Files of the tests live in memory where they can: they ask for thousands of fsyncs, which prove nothing."""
+    if config.option.basetemp is None and os.access(MEMORY_DISK, os.W_OK):
+        tempfile.tempdir = str(MEMORY_DISK)
+        config.option.basetemp = tempfile.mkdtemp(prefix="penstock-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if Path(config.option.basetemp or "/").is_relative_to(MEMORY_DISK):
+        shutil.rmtree(config.option.basetemp, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.engine import Engine
 from penstock.model.clock import Clock, EngineClock
-from penstock.model.errors import EngineError, InvalidOption, SchemaMissing
+from penstock.model.errors import EngineError, SchemaMissing
 from penstock.model.names import check_schema
 from penstock.model.priority import Priority
 from penstock.ops import Ops
@@ -27,7 +27,7 @@ from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.queues import from_environment, make_queue
 from penstock.tasks.registry import Registry
 from penstock.tasks.task import Task
-from penstock.tasks.urls import MEMORY, masked, scheme_of, sqlite_path
+from penstock.tasks.urls import check_url, in_memory, is_sqlite, masked, sqlite_path
 
 if TYPE_CHECKING:
     from penstock.tasks.settings import Settings
@@ -54,8 +54,8 @@ class Penstock:
         self.url = self.settings.url
         self.schema = check_schema(self.settings.schema_name)
         self._clock = clock or EngineClock()
-        _check_url(self.url)
-        self._access = Access(self._connect, portable=_is_sqlite(self.url))
+        check_url(self.url)
+        self._access = Access(self._connect, portable=is_sqlite(self.url))
         self._client = Client(self._access)
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
@@ -185,10 +185,10 @@ class Penstock:
         """Point a closed app at another engine; where it was, to move back. For tests."""
         if self._access.is_open:
             raise EngineError("the app is open; close it before it moves to another engine")
-        _check_url(url)
+        check_url(url)
         before = self.url, self._clock
         self.url, self._clock = url, clock
-        self._access.portable = _is_sqlite(url)
+        self._access.portable = is_sqlite(url)
         return before
 
     def run_on_engine(self, work: Callable[[Engine], Coroutine[Any, Any, T]], twin: str) -> T:
@@ -245,7 +245,7 @@ class Penstock:
     @asynccontextmanager
     async def _heart_engine(self) -> AsyncIterator[Engine]:
         """An engine for the heartbeat's own loop; a database in memory has only the one."""
-        if _in_memory(self.url):
+        if in_memory(self.url):
             yield self.engine
             return
         engine = await self._connect()
@@ -263,28 +263,9 @@ def _settings(given: Settings | None, url: str | None, schema: str | None) -> Se
     return load_settings(**chosen) if given is None else given.model_copy(update=chosen)
 
 
-def _check_url(url: str) -> None:
-    scheme = scheme_of(url)
-    if scheme not in ("sqlite", "postgresql", "postgres"):
-        raise InvalidOption(
-            f"there is no engine for {scheme}://; use sqlite:// or postgresql://, "
-            "given to Penstock() or as PENSTOCK_URL"
-        )
-    if _is_sqlite(url):
-        sqlite_path(url)
-
-
-def _is_sqlite(url: str) -> bool:
-    return scheme_of(url) == "sqlite"
-
-
-def _in_memory(url: str) -> bool:
-    return _is_sqlite(url) and sqlite_path(url) == MEMORY
-
-
 def make_engine(url: str, schema: str, clock: Clock) -> Engine:
     """A new engine, not opened yet."""
-    if _is_sqlite(url):
+    if is_sqlite(url):
         from penstock.engines.sqlite.engine import SqliteEngine  # noqa: PLC0415 - only the engine in use
 
         return SqliteEngine(sqlite_path(url), clock=clock)
@@ -301,7 +282,7 @@ async def open_engine(
     try:
         await engine.open()
     except SchemaMissing:
-        if not (_is_sqlite(url) if migrate is None else migrate):
+        if not (is_sqlite(url) if migrate is None else migrate):
             raise
         await engine.migrate()
         await engine.open()

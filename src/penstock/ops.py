@@ -58,7 +58,7 @@ class Ops:
 
     async def jobs(self, where: JobFilter, limit: int = 50, after: str | None = None) -> list[Job]:
         """One page of jobs, newest first; `after` is the last id of the page before."""
-        return await self._engine.jobs(where, _page(limit), after)
+        return await self._engine.jobs(where, _page(limit), _cursor(after))
 
     async def retry(self, job_id: str) -> Retried:
         """Run a job again without waiting: a delayed one is made due, a failed one is recovered."""
@@ -84,7 +84,7 @@ class Ops:
         self, where: DeadFilter, limit: int = 50, after: str | None = None
     ) -> list[DeadLetter]:
         """One page of dead letters, newest first."""
-        return await self._engine.dead_letters(where, _page(limit), after)
+        return await self._engine.dead_letters(where, _page(limit), _cursor(after))
 
     async def dead_letter(self, job_id: str) -> DeadLetter:
         """One dead letter, by the id of the job that failed."""
@@ -184,6 +184,12 @@ def _page(limit: int) -> int:
     if not 1 <= limit <= MAX_PAGE:
         raise InvalidOption(f"a page holds 1 to {MAX_PAGE} rows, not {limit}")
     return limit
+
+
+def _cursor(after: str | None) -> str | None:
+    if after is not None and not is_id(after):
+        raise InvalidOption(f"{after!r} is not the id of a job; `after` takes the last id of the page before")
+    return after
 
 
 def _why_no_retry(job: Job) -> str:

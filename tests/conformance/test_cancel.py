@@ -15,6 +15,7 @@ async def test_a_job_that_has_not_begun_is_cancelled_at_once(engine, worker, clo
     job = await read(engine, job_id)
     assert (job.state, job.note, job.finished_at) == (State.CANCELLED, "not wanted", clock.now())
     assert (job.attempt, job.started_at) == (0, None)
+    assert job.cancel_requested is False  # nobody had to be asked
     assert await counts(engine) == {State.CANCELLED: 1}
     clock.advance(20)
     await engine.stage(10)

@@ -172,7 +172,7 @@ async def test_a_minted_key_is_no_key(engine):
     assert (await read(engine, minted.id)).key == "k"
 
 
-@pytest.mark.parametrize("key", ["", " ", "K", "ключ", "a'b\"c;--", "%", "_", "\u202e", "\n", "x" * 255])
+@pytest.mark.parametrize("key", [" ", "K", "ключ", "a'b\"c;--", "%", "_", "\u202e", "\n", "x" * 255])
 async def test_any_text_can_be_a_key(engine, key):
     job = new()._replace(key=key, unique=True)
     assert (await engine.enqueue([job]))[0].duplicate is False

@@ -4,26 +4,40 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypeVar
 
 import typer
 
 from penstock.app import Penstock
+from penstock.model.errors import InvalidOption, PenstockError
 from penstock.ops import Ops
+from penstock.runtime.child import described
 from penstock.tasks.loading import find_ref, load_app
 
 T = TypeVar("T")
 
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+
 AppOption = Annotated[
-    str | None, typer.Option("--app", "-a", help="module:app or file.py:app [default: $PENSTOCK_APP]")
+    str | None, typer.Option("--app", "-a", help="module:app or file.py:app; else $PENSTOCK_APP")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs")]
+QueueOption = Annotated[str | None, typer.Option("--queue", "-q", help="Only this queue")]
+TaskOption = Annotated[str | None, typer.Option("--task", "-t", help="Only this task")]
+AfterOption = Annotated[str | None, typer.Option(help="The last id of the page before")]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Rows at most")]
 
 
 def load(ref: str | None) -> Penstock:
     """The app that the command line, the environment or pyproject.toml names."""
-    app = load_app(find_ref(ref))
+    found = find_ref(ref)
+    try:
+        app = load_app(found)
+    except PenstockError:
+        raise
+    except Exception as error:
+        raise InvalidOption(f"loading {found!r} raised {described(error)}") from error
     assert isinstance(app, Penstock)
     return app
 
@@ -37,3 +51,13 @@ def with_ops(ref: str | None, ask: Callable[[Ops], Awaitable[T]]) -> T:
             return await ask(app.ops)
 
     return asyncio.run(session())
+
+
+def since(text: str | None) -> datetime | None:
+    """The moment that lies `30s`, `15m`, `2h` or `7d` back."""
+    if text is None:
+        return None
+    number, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not number.isdecimal() or len(number) > 6:
+        raise InvalidOption(f"{text!r} is not a time; write 30s, 15m, 2h or 7d")
+    return datetime.now(UTC) - timedelta(seconds=int(number) * _UNITS[unit])

@@ -34,11 +34,11 @@ PATIENCE = 25.0  # seconds after which the demo ends whatever is left
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(demo)
+    app.command(rich_help_panel="Run")(demo)
 
 
 def demo() -> None:
-    """Watch a few hundred jobs run, retry, crash and become dead letters, on SQLite, in ten seconds."""
+    """Watch a few hundred jobs run, retry, crash and recover, in ten seconds."""
     logging.getLogger("penstock").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
         os.environ["PENSTOCK_URL"] = f"sqlite:///{Path(folder, 'demo.db')}"

@@ -4,37 +4,40 @@ from __future__ import annotations
 
 import asyncio
 import json
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 from rich.progress import Progress
 from rich.text import Text
 
-from penstock.cli.common import AppOption, JsonOption, LimitOption, load, with_ops
-from penstock.cli.inspect import duration
-from penstock.cli.output import ago, console, dead_json, print_json, print_table
+from penstock.cli import common
+from penstock.cli.common import (
+    AfterOption,
+    AppOption,
+    JsonOption,
+    LimitOption,
+    QueueOption,
+    TaskOption,
+    load,
+    with_ops,
+)
+from penstock.cli.output import ago, console, dead_json, errors, print_json, print_table, say
 from penstock.engine import DeadFilter
 from penstock.model.errors import InvalidOption
 from penstock.model.job import DeadLetter
 from penstock.ops import RECOVER_RATE
 
-app = typer.Typer(help="Dead letters: jobs that could not be done.", no_args_is_help=False)
+app = typer.Typer(no_args_is_help=False)
+HELP = "List and recover dead letters: jobs that could not be done."
 
-QueueOption = Annotated[str | None, typer.Option("--queue", "-q", help="Only this queue")]
-TaskOption = Annotated[str | None, typer.Option("--task", "-t", help="Only this task")]
 ReasonOption = Annotated[str | None, typer.Option(help="Only this reason, such as exhausted or crash-loop")]
 SinceOption = Annotated[str | None, typer.Option(help="Failed in the last 30s, 15m, 2h, 7d")]
 
 
 @app.callback(invoke_without_command=True)
-def _default(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        list_()
-
-
 @app.command("list")
 def list_(
+    context: typer.Context,
     app_ref: AppOption = None,
     queue: QueueOption = None,
     task: TaskOption = None,
@@ -42,23 +45,46 @@ def list_(
     since: SinceOption = None,
     recovered: Annotated[bool, typer.Option("--recovered", help="Those already recovered too")] = False,
     limit: LimitOption = 50,
-    after: Annotated[str | None, typer.Option(help="The last id of the page before")] = None,
+    after: AfterOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List dead letters, newest first."""
+    """List dead letters, newest first. `penstock dlq` alone does the same."""
+    if context.invoked_subcommand is not None:
+        _refuse_options_before(context)
+        return
     where = _where(queue, task, reason, since, recovered=recovered)
     found = with_ops(app_ref, lambda ops: ops.dead_letters(where, limit, after))
     if as_json:
         print_json([dead_json(letter) for letter in found])
         return
     rows = [
-        (d.job_id, d.task, d.queue, d.reason, f"{d.attempts}", ago(d.failed_at), _summary(d)) for d in found
+        (d.job_id, d.task, d.reason, d.queue, f"{d.attempts}", ago(d.failed_at), _summary(d)) for d in found
     ]
-    print_table(("job", "task", "queue", "reason", "attempts", "failed", "error"), rows, "No dead letters.")
+    print_table(
+        ("job", "task", "reason", "queue", "attempts", "failed", "error"),
+        rows,
+        _nothing(where),
+        spare=("queue", "attempts", "failed"),
+    )
+    if len(found) == limit:
+        say(f"More: add --after {found[-1].job_id}", "bright_black")
     if found:
-        console.print(
-            "Recover one: penstock dlq recover ID   all of a task: penstock dlq recover-all -t TASK"
-        )
+        say("One: penstock dlq show ID, penstock dlq recover ID", "bright_black")
+        say("All of a task: penstock dlq recover-all -t TASK", "bright_black")
+
+
+def _refuse_options_before(context: typer.Context) -> None:
+    """`dlq -t x recover-all` must not recover everything because the option stood in the wrong place."""
+    given = (context.get_parameter_source(name) for name in context.params)
+    if any(source is not None and source.name == "COMMANDLINE" for source in given):
+        word = context.invoked_subcommand
+        raise typer.BadParameter(f"options go after the command: penstock dlq {word} --option …")
+
+
+def _nothing(where: DeadFilter) -> str:
+    if where == DeadFilter():
+        return "No dead letters. Those already recovered: penstock dlq --recovered"
+    return "No dead letters match. `penstock dlq` without options lists all."
 
 
 @app.command()
@@ -68,13 +94,16 @@ def show(job_id: str, app_ref: AppOption = None, as_json: JsonOption = False) ->
     if as_json:
         print_json(dead_json(letter))
         return
-    console.print(Text.assemble((letter.task, "bold"), f"  {letter.queue}  ", (letter.reason, "red")))
+    title = Text.assemble((letter.task, "bold"), f"  {letter.queue}  ", (letter.reason, "red"))
+    console.print(title, soft_wrap=True)
     for name, value in _facts(letter).items():
-        console.print(Text(f"  {name:<15}{value}"))
+        say(f"  {name:<15}{value}")
     if letter.error:
-        console.print(Text(f"\n  {_summary(letter)}", style="red"))
+        say(f"\n  {_summary(letter)}", "red")
         for line in (letter.error.get("traceback") or "").splitlines():
-            console.print(Text(f"    {line}", style="bright_black"))
+            say(f"    {line}", "bright_black")
+    if letter.recovered_as is None:
+        say(f"\n  Run it again: penstock dlq recover {letter.job_id}", "bright_black")
 
 
 @app.command()
@@ -84,13 +113,16 @@ def recover(
     args: Annotated[str | None, typer.Option(help="New arguments, as a JSON object")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a new job of a dead letter, with its attempts reset. Doing it twice makes one job."""
+    """Make a new job of a dead letter, its attempts reset.
+
+    Doing it twice makes one job.
+    """
     payload = None if args is None else _object(args)
     new = with_ops(app_ref, lambda ops: ops.recover(job_id, payload))
     if as_json:
         print_json({"job_id": new, "recovered_from": job_id})
     else:
-        console.print(f"Recovered as {new}")
+        say(f"Recovered as {new}")
 
 
 @app.command("recover-all")
@@ -105,21 +137,24 @@ def recover_all(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Recover every dead letter that matches, spread over time. Safe to interrupt and repeat."""
+    """Recover every dead letter that matches, spread over time.
+
+    Safe to interrupt and to repeat: what is recovered stays recovered.
+    """
     where = _where(queue, task, reason, since)
     if where == DeadFilter() and not yes:
-        typer.confirm("Recover every dead letter there is?", abort=True)
+        typer.confirm("Recover every dead letter there is?", abort=True, err=True)
     ids = asyncio.run(_recover_all(app_ref, where, rate, limit))
     if as_json:
         print_json({"recovered": len(ids), "job_ids": ids})
     else:
-        console.print(f"Recovered {len(ids)} jobs, coming back at {rate:g} per second.", highlight=False)
+        say(f"Recovered {len(ids)} jobs, due at {rate:g} per second." if ids else _nothing(where))
 
 
 async def _recover_all(ref: str | None, where: DeadFilter, rate: float, limit: int | None) -> list[str]:
     penstock = load(ref)
     async with penstock:
-        with Progress(console=console, transient=True) as progress:
+        with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
             bar = progress.add_task("Recovering", total=None)
             ids = []
             async for new in penstock.ops.recover_all(where, rate=rate, limit=limit):
@@ -131,8 +166,7 @@ async def _recover_all(ref: str | None, where: DeadFilter, rate: float, limit: i
 def _where(
     queue: str | None, task: str | None, reason: str | None, since: str | None, *, recovered: bool = False
 ) -> DeadFilter:
-    start = None if since is None else datetime.now(UTC) - duration(since)
-    return DeadFilter(queue=queue, task=task, reason=reason, since=start, recovered=recovered)
+    return DeadFilter(queue=queue, task=task, reason=reason, since=common.since(since), recovered=recovered)
 
 
 def _facts(letter: DeadLetter) -> dict[str, str]:
@@ -154,7 +188,7 @@ def _facts(letter: DeadLetter) -> dict[str, str]:
 
 def _summary(letter: DeadLetter) -> str:
     error = letter.error or {}
-    return f"{error.get('type', '?')}: {error.get('message', '')}"[:100]
+    return f"{error.get('type', '?')}: {error.get('message', '')}"
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from penstock.cli.common import AppOption, JsonOption, LimitOption, load, with_ops
+from penstock.cli import common
+from penstock.cli.common import (
+    AfterOption,
+    AppOption,
+    JsonOption,
+    LimitOption,
+    QueueOption,
+    TaskOption,
+    load,
+    with_ops,
+)
 from penstock.cli.output import (
     STYLE,
     ago,
@@ -17,26 +28,27 @@ from penstock.cli.output import (
     job_json,
     print_json,
     print_table,
+    say,
     state_text,
 )
 from penstock.engine import JobFilter
-from penstock.model.errors import InvalidOption
 from penstock.model.job import Job
 from penstock.model.states import State
+from penstock.ops import QueueRow
 from penstock.tasks.catalogue import to_json, to_markdown
 
-_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+PANEL = "Look"
 
 
 def register(app: typer.Typer) -> None:
     for command in (jobs, job, queues, workers, tasks):
-        app.command()(command)
+        app.command(rich_help_panel=PANEL)(command)
 
 
 def jobs(
     app: AppOption = None,
-    queue: Annotated[str | None, typer.Option("--queue", "-q", help="Only this queue")] = None,
-    task: Annotated[str | None, typer.Option("--task", "-t", help="Only this task")] = None,
+    queue: QueueOption = None,
+    task: TaskOption = None,
     state: Annotated[State | None, typer.Option("--state", "-s", help="Only this state")] = None,
     owner: Annotated[str | None, typer.Option(help="Only this owner's")] = None,
     key: Annotated[str | None, typer.Option(help="Only this idempotency key")] = None,
@@ -45,7 +57,7 @@ def jobs(
         bool, typer.Option("--parked", help="Only what waits for a worker that can run it")
     ] = False,
     limit: LimitOption = 50,
-    after: Annotated[str | None, typer.Option(help="The last id of the page before")] = None,
+    after: AfterOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List jobs, newest first."""
@@ -55,7 +67,7 @@ def jobs(
         state=state,
         owner=owner,
         key=key,
-        since=None if since is None else datetime.now(UTC) - duration(since),
+        since=common.since(since),
         parked=True if parked else None,
     )
     found = with_ops(app, lambda ops: ops.jobs(where, limit, after))
@@ -65,10 +77,11 @@ def jobs(
     print_table(
         ("id", "state", "task", "queue", "attempt", "created", "note"),
         [_job_row(j) for j in found],
-        "No jobs match.",
+        _no_jobs(where),
+        spare=("queue", "created", "attempt"),
     )
     if len(found) == limit:
-        console.print(f"More: add --after {found[-1].id}", style="bright_black")
+        say(f"More: add --after {found[-1].id}", "bright_black")
 
 
 def job(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None:
@@ -92,11 +105,11 @@ def queues(app: AppOption = None, as_json: JsonOption = False) -> None:
         (
             r.name,
             *(Text(f"{r.counts.get(s, 0):,}", style=STYLE[s], justify="right") for s in State),
-            ("paused" if r.paused else "") + ("" if r.declared else " not declared"),
+            _queue_note(r),
         )
         for r in rows
     ]
-    print_table(("queue", *State, ""), cells, "No queues.")
+    print_table(("queue", *State, ""), cells, "No queues.", spare=("blocked",))
 
 
 def workers(app: AppOption = None, as_json: JsonOption = False) -> None:
@@ -110,16 +123,17 @@ def workers(app: AppOption = None, as_json: JsonOption = False) -> None:
             w.name,
             Text("alive", style="green") if w.alive else Text("lost", style="red"),
             f"{w.active}/{w.slots}",
-            ", ".join(w.queues),
             ago(w.started_at),
             w.id,
+            ", ".join(w.queues),
         )
         for w in found
     ]
     print_table(
-        ("worker", "state", "busy", "queues", "started", "id"),
+        ("worker", "state", "busy", "started", "id", "queues"),
         rows,
         "No workers. Start one with: penstock worker --app module:app",
+        spare=("started",),
     )
 
 
@@ -131,26 +145,39 @@ def tasks(
     """Print the catalogue of registered tasks."""
     catalogue = load(app).registry.catalogue()
     if as_json:
-        console.print(to_json(catalogue), markup=False, highlight=False, soft_wrap=True)
+        print(to_json(catalogue))
         return
     if markdown:
-        console.print(to_markdown(catalogue), markup=False, highlight=False, soft_wrap=True)
+        print(to_markdown(catalogue), end="")
         return
-    names = ("name", "queue", "priority", "timeout", "retry", "execute", "description")
-    rows = [[str(row.get(name, "")) for name in names] for row in catalogue]
-    print_table(names, rows, "No tasks are registered.")
+    names = ("name", "queue", "priority", "timeout", "execute", "retry", "description")
+    rows = [[_cell(row[name]) for name in names] for row in catalogue]
+    print_table(
+        names,
+        rows,
+        "No tasks are registered. Put @app.task on a function, and import its module where the app is made.",
+        spare=("priority", "execute"),
+    )
 
 
-def duration(text: str) -> timedelta:
-    """Read `30s`, `15m`, `2h` or `7d`."""
-    number, unit = text[:-1], text[-1:]
-    if unit not in _UNITS or not number.isdigit() or len(number) > 6:
-        raise InvalidOption(f"{text!r} is not a time; write 30s, 15m, 2h or 7d")
-    return timedelta(seconds=int(number) * _UNITS[unit])
+def _no_jobs(where: JobFilter) -> str:
+    if where == JobFilter():
+        return "No jobs yet. Put one in from Python: TASK.enqueue(…); `penstock tasks` lists the tasks."
+    return "No jobs match. `penstock jobs` without options lists all."
 
 
-def _counts(counts: object) -> dict[str, int]:
-    assert hasattr(counts, "get")
+def _queue_note(row: QueueRow) -> str:
+    notes = ["paused"] * row.paused + ["not declared here"] * (not row.declared)
+    return ", ".join(notes)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "none"
+    return f"{value:g} s" if isinstance(value, int | float) else str(value)
+
+
+def _counts(counts: Mapping[State, int]) -> dict[str, int]:
     return {str(s): counts.get(s, 0) for s in State}
 
 
@@ -164,12 +191,14 @@ def _remark(job: Job) -> str:
         return f"{job.progress.get('percent', 0):g} % {job.progress.get('message', '')}".strip()
     if job.errors and job.state is not State.COMPLETED:
         last = job.errors[-1]
-        return f"{last['type']}: {last['message']}"[:80]
-    return (job.note or "")[:80]
+        return f"{last['type']}: {last['message']}"
+    return job.note or ""
 
 
 def _show(job: Job) -> None:
-    console.print(Text.assemble((job.task, "bold"), "  ", state_text(job.state), f"  {job.queue}"))
+    console.print(
+        Text.assemble((job.task, "bold"), "  ", state_text(job.state), f"  {job.queue}"), soft_wrap=True
+    )
     facts = [
         ("id", job.id),
         ("key", job.key),
@@ -191,13 +220,23 @@ def _show(job: Job) -> None:
     ]
     for name, value in facts:
         if value is not None:
-            console.print(Text(f"  {name:<15}{value}"))
+            say(f"  {name:<15}{value}")
     for error in job.errors:
-        console.print(
-            Text(f"\n  attempt {error['attempt']}: {error['type']}: {error['message']}", style="red")
-        )
+        say(f"\n  attempt {error['attempt']}: {error['type']}: {error['message']}", "red")
         for line in (error.get("traceback") or "").splitlines():
-            console.print(Text(f"    {line}", style="bright_black"))
+            say(f"    {line}", "bright_black")
+    if next_step := _next_step(job):
+        say(f"\n  {next_step}", "bright_black")
+
+
+def _next_step(job: Job) -> str | None:
+    if job.state is State.FAILED and job.recovered_as is None:
+        return f"Run it again: penstock retry {job.id}"
+    if job.state is State.DELAYED:
+        return f"Run it now: penstock retry {job.id}"
+    if job.parked:
+        return "It is parked until a worker comes that can run it; the note says what is missing."
+    return None
 
 
 def _when(when: datetime | None) -> str | None:

@@ -8,24 +8,24 @@ from typing import Annotated
 import typer
 
 from penstock.cli.common import AppOption, JsonOption, load, with_ops
-from penstock.cli.output import console, print_json
+from penstock.cli.output import print_json, say
 from penstock.model.states import State
 
 
 def register(app: typer.Typer) -> None:
     for command in (retry, cancel, pause, resume, migrate):
-        app.command()(command)
+        app.command(rich_help_panel="Act")(command)
 
 
 def retry(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Run a job again now: a delayed one is made due, a failed one is recovered as a new job."""
+    """Run a job now: a delayed one is made due, a failed one becomes a new job."""
     done = with_ops(app, lambda ops: ops.retry(job_id))
     if as_json:
         print_json(done._asdict())
     elif done.how == "recovered":
-        console.print(f"Recovered as {done.job_id}")
+        say(f"Recovered as {done.job_id}")
     else:
-        console.print("Due now.")
+        say("Due now.")
 
 
 def cancel(
@@ -39,28 +39,31 @@ def cancel(
     if as_json:
         print_json(done._asdict())
     elif done.state is State.ACTIVE:
-        console.print("It is running: its worker was asked to stop it.")
+        say(f"It is running: its worker was asked to stop it. Look again: penstock job {job_id}")
     else:
-        console.print("Cancelled.")
+        say("Cancelled.")
 
 
 def pause(queue: str, app: AppOption = None) -> None:
-    """Stop claims from a queue, for every worker. What runs goes on."""
+    """Stop claims from a queue; what runs goes on."""
     with_ops(app, lambda ops: ops.pause(queue))
-    console.print(f"Queue {queue} is paused. Resume it with: penstock resume {queue}", highlight=False)
+    say(f"Queue {queue} is paused. Resume it with: penstock resume {queue}")
 
 
 def resume(queue: str, app: AppOption = None) -> None:
     """Allow claims from a paused queue again."""
     with_ops(app, lambda ops: ops.resume(queue))
-    console.print(f"Queue {queue} is running.", highlight=False)
+    say(f"Queue {queue} is running.")
 
 
 def migrate(app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Bring the database's schema up to date. Safe to run from many places at once."""
+    """Bring the database's schema up to date.
+
+    Safe to run from many places at once, before or during a deploy.
+    """
     penstock = load(app)
     applied = asyncio.run(penstock.migrate())
     if as_json:
         print_json({"applied": applied})
     else:
-        console.print(f"Applied: {', '.join(applied)}" if applied else "Up to date.")
+        say(f"Applied: {', '.join(applied)}" if applied else "Up to date.")

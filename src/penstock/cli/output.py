@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from penstock.cli.layout import Layout
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
 
@@ -43,18 +44,38 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, default=_plain))
 
 
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]], empty: str) -> None:
-    """A table, or a sentence where there is nothing to show."""
+def print_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str | Text]], empty: str, spare: Sequence[str] = ()
+) -> None:
+    """A table, or a sentence where there is nothing to show.
+
+    No cell is ever wrapped: on a narrow terminal the `spare` columns go first, then the last column moves to
+    a line of its own; what is piped elsewhere is not cut at all.
+    """
     if not rows:
-        console.print(empty, style="bright_black")
+        say(empty, "bright_black")
         return
-    table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        # Text, not markup: what users store must not be read as formatting.
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
-    console.print(table)
+    # Text, not markup: what users store must not be read as formatting.
+    cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+    layout = Layout([Text(name, style="bold") for name in columns], cells, _room())
+    for name in spare:
+        layout.drop(name)
+    for line in layout.lines():
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def say(text: str, style: str = "") -> None:
+    """One sentence, as it is: no markup, no emoji, no wrapping."""
+    console.print(Text(text, style=style), soft_wrap=True)
+
+
+def complain(text: str) -> None:
+    """An error, on standard error."""
+    errors.print(Text.assemble(("error", "red"), f" {text}"), soft_wrap=True)
+
+
+def _room() -> int | None:
+    return console.width if console.is_terminal or "COLUMNS" in os.environ else None
 
 
 def state_text(state: State) -> Text:

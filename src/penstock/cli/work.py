@@ -11,10 +11,11 @@ import typer
 
 from penstock.app import open_engine
 from penstock.cli.common import AppOption, load
-from penstock.cli.output import console, errors
+from penstock.cli.output import complain, say
 from penstock.runtime.reload import Reloader
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
 from penstock.tasks.loading import find_ref
+from penstock.tasks.settings import load_settings
 
 QueuesOption = Annotated[
     list[str] | None, typer.Option("--queue", "-q", help="Only these queues; give it again for more")
@@ -26,15 +27,17 @@ LevelOption = Annotated[str, typer.Option("--log-level", help="debug, info, warn
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(worker)
-    app.command()(dev)
+    app.command(rich_help_panel="Run")(worker)
+    app.command(rich_help_panel="Run")(dev)
 
 
 def worker(
     app: AppOption = None,
     queue: QueuesOption = None,
     concurrency: SlotsOption = None,
-    processes: Annotated[int, typer.Option("--processes", "-p", min=1, max=256, help="Worker processes")] = 1,
+    processes: Annotated[
+        int | None, typer.Option("--processes", "-p", min=1, max=256, help="Worker processes")
+    ] = None,
     lease: Annotated[
         float | None, typer.Option(min=1, help="Seconds without heartbeat until a worker is given up")
     ] = None,
@@ -52,7 +55,7 @@ def worker(
     wishes = {"queues": queue, "slots": concurrency, "lease": lease, "grace": grace}
     options = SupervisorOptions(
         app_ref=find_ref(app),
-        processes=processes,
+        processes=load_settings().processes if processes is None else processes,
         wishes={name: wish for name, wish in wishes.items() if wish is not None},
         log_level=log_level.upper(),
     )
@@ -68,8 +71,7 @@ async def _supervise(options: SupervisorOptions, *, reload: bool) -> int:
         if watching is not None:
             watching.cancel()
     if supervisor.problem:
-        errors.print("[red]error[/red] the worker could not start: ", end="")
-        errors.print(supervisor.problem, markup=False, highlight=False)
+        complain(f"the worker could not start: {supervisor.problem}")
     return code
 
 
@@ -79,10 +81,10 @@ def dev(
     concurrency: SlotsOption = None,
     log_level: LevelOption = "info",
 ) -> None:
-    """Develop: one worker over every queue, restarted when the code changes."""
+    """Run one worker over every queue, restarted when the code changes."""
     ref = find_ref(target or app)
     penstock = load(ref)
-    console.print(f"Penstock on {penstock.safe_url}; {len(penstock.tasks)} tasks. Reloads on change.")
+    say(f"Penstock on {penstock.safe_url}; {len(penstock.tasks)} tasks. Reloads on change. Ctrl-C ends.")
     worker(app=ref, concurrency=concurrency, processes=1, grace=5.0, reload=True, log_level=log_level)
 
 

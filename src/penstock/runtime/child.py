@@ -10,9 +10,11 @@ import signal
 import socket
 import sys
 import threading
+import traceback
 from typing import Any
 
 from penstock.engine import CancelOrder, Orders
+from penstock.model.errors import PenstockError
 from penstock.runtime.board import Board
 from penstock.runtime.host import WorkerHost, WorkerSource
 from penstock.runtime.orphan import die_with_parent
@@ -34,10 +36,12 @@ def main(fd: int, board_fd: int, parent: int) -> None:
     link = socket.socket(fileno=fd)
     config = unpack(link.makefile("rb").readline())
     logging.basicConfig(level=config["log_level"], format="%(asctime)s %(process)d %(message)s")
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        code = runner.run(_main(config, link, board_fd))
-    # Threads that do not end must not keep the process: what they hold is handed back by the supervisor.
+    code = asyncio.Runner(loop_factory=_loop_factory()).run(_main(config, link, board_fd))
+    # Threads that do not end must not keep the process (closing the loop would wait for them): what they
+    # hold is handed back by the supervisor.
     logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
     os._exit(code)
 
 
@@ -47,9 +51,18 @@ async def _main(config: dict[str, Any], link: socket.socket, board_fd: int) -> i
             app: WorkerSource = await open_app.enter_async_context(load_app(config["app"]))
             host = app.worker_host(app_ref=config["app"], **config["wishes"])
         except Exception as error:  # noqa: BLE001 - the supervisor shows it to a person
-            link.sendall(pack({"failed": f"{type(error).__name__}: {error}"}))
+            link.sendall(pack({"failed": described(error)}))
             return EXIT_BAD_APP
         return await _work(host, link, board_fd)
+
+
+def described(error: BaseException) -> str:
+    """What was raised, and on which line of the user's code, in one sentence."""
+    told = f"{type(error).__name__}: {error}"
+    if isinstance(error, PenstockError | SyntaxError):
+        return told
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{told} ({frames[-1].filename}, line {frames[-1].lineno})" if frames else told
 
 
 async def _work(host: WorkerHost, link: socket.socket, board_fd: int) -> int:

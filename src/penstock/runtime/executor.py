@@ -42,6 +42,7 @@ class Executor:
         self._solo = solo
         self._lines = lines
         self._on_end = on_end
+        self._loop = asyncio.get_running_loop()
         self._threads = Threads("penstock-job")
         self._free = list(range(board.slots))
         self.running: dict[str, Running] = {}
@@ -71,7 +72,7 @@ class Executor:
             self._start(self.ready.popleft())
 
     def _start(self, claim: Claim) -> None:
-        running = Running(claim, self._free.pop(), asyncio.get_running_loop())
+        running = Running(claim, self._free.pop(), self._loop)
         self.running[claim.token] = running
         self._board.begin(running.slot, claim.token)
         unfit = self._prepare(running)
@@ -81,9 +82,9 @@ class Executor:
         task = running.task
         assert task is not None
         if claim.suspect or task.execute is Execute.PROCESS:
-            running.handle = asyncio.create_task(self._in_child(running))
+            running.handle = self._loop.create_task(self._in_child(running))
         elif task.execute is Execute.ASYNC:
-            running.handle = asyncio.create_task(self._on_loop(running, task))
+            running.handle = self._loop.create_task(self._on_loop(running, task))
         else:
             self._threads.run(lambda: self._in_thread(running, task))
 
@@ -173,7 +174,12 @@ class Executor:
                 if running.deadline is not None and now >= running.deadline:
                     self.stop(running, Stop.TIMEOUT)
             elif running.handle is not None and now - running.stopped_at > PATIENCE:
-                self._abandon(running)
+                self._give_slot_up(running)
+
+    def _give_slot_up(self, running: Running) -> None:
+        # At shutdown the process ends soon. Handed back before that, the job would run twice at once.
+        if running.stop is not Stop.SHUTDOWN:
+            self._abandon(running)
 
     def _abandon(self, running: Running) -> None:
         log.warning("job %s (%s) does not stop; its slot is replaced", running.claim.id, running.claim.task)

@@ -96,7 +96,12 @@ class Pump:
     @property
     def idle(self) -> bool:
         """Nothing runs, nothing is ready, everything is settled."""
-        return not (self._ends or self._talking or self.executor.running or self.executor.ready)
+        return self.told and not (self.executor.running or self.executor.ready)
+
+    @property
+    def told(self) -> bool:
+        """Whatever has ended is settled."""
+        return not (self._ends or self._talking)
 
     @property
     def looked_empty(self) -> bool:

@@ -23,7 +23,9 @@ from penstock.tasks.task import Task
 
 def main(app_ref: str, worker: str, fd: int, parent: int) -> None:
     die_with_parent(parent)
+    # A signal to the whole group is for the supervisor to answer: this job ends with it, or is killed.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: None)  # not ignored: what a handler starts can be ended
     registry = load_app(app_ref).tasks
     with socket.socket(fileno=fd) as link, asyncio.Runner() as runner:
         outbox = link.makefile("wb", buffering=0)

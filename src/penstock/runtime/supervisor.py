@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.engine import Engine
-from penstock.model.errors import PenstockError
+from penstock.model.errors import EngineError, PenstockError
 from penstock.runtime.backoff import Backoff
 from penstock.runtime.supervised import BadApp, Supervised
 
@@ -82,12 +82,17 @@ class Supervisor:
             try:
                 await worker.live(self._engine_for)
                 began_once = True
+            except EngineError as error:
+                # What that worker held is taken back by others, when its lease is over.
+                log.error("a worker could not be begun or buried: %s", error)
             except BadApp as error:
-                log.error("the worker could not start: %s", error)
+                if self._stopping.is_set():
+                    return
                 if not began_once:
                     self.problem = str(error)
                     self.stop()
                     return
+                log.error("the worker could not start: %s", error)
             finally:
                 self._workers.remove(worker)
             if worker.lived >= STEADY or worker.ended_well:

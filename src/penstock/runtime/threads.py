@@ -18,6 +18,7 @@ class Threads:
         self._lock = threading.Lock()
         self._idle = 0  # under the lock: threads waiting for work, less work waiting for threads
         self._all: set[threading.Thread] = set()
+        self._busy: set[threading.Thread] = set()
 
     def run(self, work: Work) -> None:
         """Run `work` in a thread of its own for as long as it takes."""
@@ -36,8 +37,10 @@ class Threads:
 
     def _serve(self) -> None:
         while (work := self._work.get()) is not None:
+            self._busy.add(threading.current_thread())
             work()
             del work
+            self._busy.discard(threading.current_thread())
             with self._lock:
                 self._idle += 1
 
@@ -45,6 +48,6 @@ class Threads:
         """Let idle threads end, and wait a little for them; those left behind end with the process."""
         for _ in self._all:
             self._work.put(None)
-        for thread in self._all:
+        for thread in self._all - self._busy:
             if thread is not threading.current_thread():
-                thread.join(patience if self._idle else 0)
+                thread.join(patience)

@@ -142,10 +142,15 @@ class Worker:
         for running in list(self.executor.running.values()):
             self.executor.stop(running, Stop.SHUTDOWN)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._until_empty(), LAST_WORDS)
+            await asyncio.wait_for(self._until_stopped(), LAST_WORDS)
 
     async def _until_empty(self) -> None:
         while not self._pump.idle:
+            await self._pump.exchanged()
+
+    async def _until_stopped(self) -> None:
+        """Until what can be stopped has ended and is settled: nobody can stop a thread."""
+        while not self._pump.told or any(run.handle for run in self.executor.running.values()):
             await self._pump.exchanged()
 
     async def _drop_all(self) -> None:

@@ -18,7 +18,7 @@ VARIABLE = "PENSTOCK_APP"
 
 
 def find_ref(given: str | None) -> str:
-    """Which app is meant: what was given, else $PENSTOCK_APP, else `[tool.penstock] app` in pyproject.toml."""
+    """Which app is meant: what was given, else $PENSTOCK_APP, else `app` under `[tool.penstock]`."""
     ref = given or os.environ.get(VARIABLE) or _from_pyproject(Path("pyproject.toml"))
     if not ref:
         raise InvalidOption(

@@ -8,6 +8,8 @@ from penstock.model.errors import InvalidOption
 
 MEMORY = ":memory:"
 
+_SCHEMES = ("sqlite", "postgresql", "postgres")
+
 _PASSWORD = re.compile(r"(//[^/@:]*):[^?]*@")
 _QUERY = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*)=[^&]*", re.IGNORECASE)
 
@@ -17,12 +19,26 @@ def masked(url: str) -> str:
     return _QUERY.sub(r"\1=***", _PASSWORD.sub(r"\1:***@", url))
 
 
-def scheme_of(url: str) -> str:
-    """The part before `://`, in lower case; InvalidOption where there is none."""
+def check_url(url: str) -> None:
+    """InvalidOption where no engine answers to this URL; says which do."""
     scheme, found, _ = url.partition("://")
     if not found:
         raise InvalidOption("the engine URL has no scheme; write sqlite:///jobs.db or postgresql://host/name")
-    return scheme.lower()
+    if scheme not in _SCHEMES:
+        raise InvalidOption(
+            f"there is no engine for {scheme}://; use sqlite:// or postgresql://, "
+            "given to Penstock() or as PENSTOCK_URL"
+        )
+    if is_sqlite(url):
+        sqlite_path(url)
+
+
+def is_sqlite(url: str) -> bool:
+    return url.startswith("sqlite://")
+
+
+def in_memory(url: str) -> bool:
+    return is_sqlite(url) and sqlite_path(url) == MEMORY
 
 
 def sqlite_path(url: str) -> str:

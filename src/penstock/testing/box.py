@@ -69,7 +69,8 @@ class Box:
     def drain(self, *, delayed: bool = False) -> int:
         """Run every job that is due, and what those enqueue; how many runs.
 
-        With `delayed`, the clock moves on to each next due time until nothing is left: retries and delays too.
+        With `delayed`, the clock moves on to each next due time until nothing is left: retries and delays
+        too.
         """
         return self.app.run_on_engine(lambda engine: self._drain(engine, delayed=delayed), "adrain")
 

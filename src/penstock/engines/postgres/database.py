@@ -18,7 +18,7 @@ Connection: TypeAlias = psycopg.AsyncConnection[Any]
 Rows: TypeAlias = list[tuple[Any, ...]]
 
 TRIES = 5
-# Local to the transaction: behind a pooler a session belongs to nobody.
+# Behind a pooler a session belongs to nobody: there the limits are local to each transaction.
 _LIMITS = "select set_config('lock_timeout', '2s', true), set_config('statement_timeout', '15s', true)"
 
 
@@ -42,10 +42,9 @@ class Database:
         """
 
         async def work(connection: Connection) -> list[Rows]:
-            return [
-                await cursor.fetchall() if cursor.description else []
-                for cursor in await _pipelined(connection, calls)
-            ]
+            if len(calls) == 1 and self.pool.limited:
+                return [await query(connection, calls[0])]
+            return [await _rows(cursor) for cursor in await _pipelined(connection, calls)]
 
         return await self._try(work, repeatable)
 
@@ -68,7 +67,8 @@ class Database:
 
         async def whole(connection: Connection) -> T:
             async with connection.transaction():
-                await connection.execute(_LIMITS)
+                if not self.pool.limited:
+                    await connection.execute(_LIMITS)
                 return await work(connection)
 
         return await self._try(whole, repeatable)
@@ -115,4 +115,8 @@ async def _pipelined(connection: Connection, calls: Sequence[Call]) -> list[psyc
 async def query(connection: Connection, call: Call) -> Rows:
     """The rows of one statement, inside a transaction of the caller's."""
     cursor = await connection.execute(call.sql.encode(), call.values, binary=True)
+    return await _rows(cursor)
+
+
+async def _rows(cursor: psycopg.AsyncCursor[Any]) -> Rows:
     return await cursor.fetchall() if cursor.description else []

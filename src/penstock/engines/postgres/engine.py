@@ -44,7 +44,7 @@ class PostgresEngine(Inspection):
     async def open(self) -> None:
         self._pool.open()
         try:
-            await self._database.use(lambda connection: migrate.check(connection, self._schema))
+            await self._database.use(lambda connection: migrate.check(connection, self.schema))
         except BaseException:
             await self._pool.close()
             raise
@@ -56,7 +56,7 @@ class PostgresEngine(Inspection):
     async def migrate(self) -> list[str]:
         connection = await self._pool.connect()
         async with connection:
-            return await migrate.migrate(connection, self._schema)
+            return await migrate.migrate(connection, self.schema)
 
     # -- in -----------------------------------------------------------------------------------------
     async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
@@ -64,7 +64,7 @@ class PostgresEngine(Inspection):
             return []
         if not again and sum(not job.unique for job in jobs) >= enqueue.COPY_FROM:
             return await self._database.transact(lambda c: self._enqueue_by_copy(c, jobs), repeatable=False)
-        plan = enqueue.plan(self._schema, jobs, again=again, now=self._clock.now())
+        plan = enqueue.plan(self.schema, jobs, again=again, now=self._clock.now())
         (rows,) = await self._database.run(Call(plan.sql, plan.values), repeatable=False)
         return plan.decode(rows)
 
@@ -75,7 +75,7 @@ class PostgresEngine(Inspection):
         await query(connection, Call(self._sql["count_new"], enqueue.count_values(batch.counts)))
         keyed: list[Enqueued] = []
         if keyed_jobs := [job for job in jobs if job.unique]:
-            plan = enqueue.plan(self._schema, keyed_jobs, now=now)
+            plan = enqueue.plan(self.schema, keyed_jobs, now=now)
             keyed = plan.decode(await query(connection, Call(plan.sql, plan.values)))
         return enqueue.merge(jobs, batch.states, keyed)
 

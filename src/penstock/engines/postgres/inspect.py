@@ -23,14 +23,14 @@ class Inspection:
     """A database and its statements; every verb here is bounded, and none changes anything."""
 
     def __init__(self, url: str, schema: str, clock: Clock, pool_size: int) -> None:
-        self._schema = check_schema(schema)
+        self.schema = check_schema(schema)
         self._sql = catalog(schema)
         self._clock = clock
         self._pool = Pool(url, pool_size)
         self._database = Database(self._pool)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._pool.address}, schema={self._schema!r})"
+        return f"{type(self).__name__}({self._pool.address}, schema={self.schema!r})"
 
     async def _do(self, statement: str, /, **values: Any) -> Rows:
         """Run one statement that may be run twice without harm."""

@@ -18,6 +18,8 @@ from penstock.model.errors import EngineError, EngineUnavailable, InvalidOption
 
 CONNECT_SECONDS = 5
 CALL_SECONDS = 20.0
+# For every session of ours. Where a pooler refuses or drops this, each transaction sets its limits itself.
+_SESSION = "-c lock_timeout=2s -c statement_timeout=15s -c timezone=UTC"
 _DEFAULTS: dict[str, Any] = {
     "application_name": "penstock",
     "connect_timeout": CONNECT_SECONDS,
@@ -37,6 +39,7 @@ class Pool:
         self._free = asyncio.Semaphore(size)
         self._idle: list[psycopg.AsyncConnection[Any]] = []
         self._pid: int | None = None
+        self.limited: bool | None = None  # sessions begin with our time limits; None: not tried yet
 
     @property
     def address(self) -> str:
@@ -60,11 +63,27 @@ class Pool:
     async def connect(self) -> psycopg.AsyncConnection[Any]:
         """A new connection, outside the pool."""
         try:
-            return await psycopg.AsyncConnection.connect(
-                **self._options, autocommit=True, prepare_threshold=None
-            )
+            if self.limited is None:
+                self.limited = await self._takes_options()
+            return await self._connect(_SESSION if self.limited else "")
         except psycopg.Error as error:
             raise EngineUnavailable(f"cannot connect to {self.address}: {_first_line(error)}") from None
+
+    async def _takes_options(self) -> bool:
+        """Whether sessions begin with our limits: a pooler may refuse them, or take no notice."""
+        try:
+            async with await self._connect(_SESSION) as connection:
+                cursor = await connection.execute("select current_setting('lock_timeout') = '2s'")
+                return await cursor.fetchone() == (True,)
+        except psycopg.OperationalError as error:
+            if "startup parameter" not in str(error):
+                raise
+            return False
+
+    async def _connect(self, session: str) -> psycopg.AsyncConnection[Any]:
+        options = f"{self._options.get('options', '')} {session}".strip()
+        arguments = {**self._options, "options": options} if options else self._options
+        return await psycopg.AsyncConnection.connect(**arguments, autocommit=True, prepare_threshold=None)
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:

@@ -11,7 +11,6 @@ from penstock.engines.sqlite.files import MEMORY
 from penstock.engines.sqlite.lock import FileLock
 from penstock.engines.sqlite.statements import SQL
 
-
 FOLD_AT = 1_048_576  # bytes of log
 
 

@@ -109,9 +109,10 @@ class Listener:
     def _loop(self) -> None:
         connection = connect_reader(self._files)
         version = -1
+        chance = random.Random()  # the global one is the user's, who may have seeded it
         try:
             while not self._stopped.is_set():
-                heard, _, _ = select.select([self._socket], [], [], POLL * random.uniform(0.8, 1.2))
+                heard, _, _ = select.select([self._socket], [], [], POLL * chance.uniform(0.8, 1.2))
                 if heard:
                     self._hear()
                     continue

@@ -56,7 +56,7 @@ def _candidates(tx: Tx, want: Want) -> list[Candidate]:
         if most > 0:
             found += [
                 Candidate(rank, job_id, lane.queue)
-                for rank, job_id in tx.rows("claim_lane", (lane.name, most))
+                for rank, job_id in tx.rows("claim_lane", (lane.name, tx.now, most))
             ]
     found.sort()
     return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown
 
@@ -49,3 +51,12 @@ def typed(error: sqlite3.Error, database: str, *, committing: bool = False) -> E
     if code_of(error) in _PASSING:
         return EngineUnavailable(f"{text}; nothing was changed")
     return EngineError(text)
+
+
+@contextmanager
+def typed_errors(database: str) -> Iterator[None]:
+    """Let no error of SQLite out as it is."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise typed(error, database) from error

@@ -26,6 +26,15 @@ _JOB_CONDITIONS = {
     "until": "created_at < :until",
     "after": "id < :after",
 }
+_BY_STATE = {
+    State.WAITING: "jobs_unfinished",
+    State.BLOCKED: "jobs_unfinished",
+    State.DELAYED: "jobs_delayed",
+    State.ACTIVE: "jobs_active",
+    State.COMPLETED: "jobs_finished",
+    State.FAILED: "jobs_unsuccessful",
+    State.CANCELLED: "jobs_unsuccessful",
+}
 _PARKED = "(state = 'waiting' and instr(lane, '?') > 0)"
 
 _DEAD_CONDITIONS = {
@@ -45,7 +54,12 @@ def get(session: Session, job_id: str) -> Job | None:
 
 
 def jobs(session: Session, where: JobFilter, limit: int, after: str | None) -> list[Job]:
-    """Jobs that match, from the table that can hold them, or from both."""
+    """Jobs that match."""
+    return [_job(row) for row in session.connection.execute(*listing(where, limit, after))]
+
+
+def listing(where: JobFilter, limit: int, after: str | None) -> tuple[str, dict[str, Any]]:
+    """The statement that finds the jobs, in the table that can hold them or in both, and its values."""
     values: dict[str, Any] = {
         "queue": where.queue,
         "task": where.task,
@@ -59,8 +73,7 @@ def jobs(session: Session, where: JobFilter, limit: int, after: str | None) -> l
     conditions = _conditions(_JOB_CONDITIONS, values)
     if where.parked is not None:
         conditions.append(_PARKED if where.parked else f"not {_PARKED}")
-    statement = _narrowed(_listing(where), conditions)
-    return [_job(row) for row in session.connection.execute(statement, values | {"limit": limit})]
+    return _narrowed(_tables(where), conditions), values | {"limit": limit}
 
 
 def dead_letters(session: Session, where: DeadFilter, limit: int, after: str | None) -> list[DeadLetter]:
@@ -104,12 +117,10 @@ def parked(session: Session) -> list[Parked]:
     return [Parked(*row) for row in session.rows("parked")]
 
 
-def _listing(where: JobFilter) -> str:
+def _tables(where: JobFilter) -> str:
     if where.parked:
         return SQL["jobs_unfinished"]
-    if where.state is None:
-        return SQL["jobs"]
-    return SQL["jobs_finished" if where.state.finished else "jobs_unfinished"]
+    return SQL["jobs" if where.state is None else _BY_STATE[where.state]]
 
 
 def _conditions(known: Mapping[str, str], values: Mapping[str, Any]) -> list[str]:

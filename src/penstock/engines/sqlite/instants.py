@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import overload
 
 from penstock.model.clock import Clock
@@ -22,7 +23,12 @@ def instant(stored: int) -> datetime: ...
 def instant(stored: None) -> None: ...
 def instant(stored: int | None) -> datetime | None:
     """Read a stored instant."""
-    return None if stored is None else _EPOCH + timedelta(microseconds=stored)
+    return None if stored is None else _instant(stored)
+
+
+@lru_cache(4_096)  # jobs enqueued together share theirs
+def _instant(stored: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=stored)
 
 
 def stored(at: datetime) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from penstock.engines.sqlite import schema
 from penstock.engines.sqlite.beats import Beats
 from penstock.engines.sqlite.connection import BUSY_SLICE, connect_writer, identity, patiently
-from penstock.engines.sqlite.failures import spoils_connection
+from penstock.engines.sqlite.failures import spoils_connection, typed_errors
 from penstock.engines.sqlite.files import Files
 from penstock.engines.sqlite.instants import now_by
 from penstock.engines.sqlite.lock import FairLock
@@ -21,7 +21,7 @@ from penstock.model.errors import EngineUnavailable
 
 log = logging.getLogger("penstock.engine")
 
-FOLD_AT = 8 * 1_048_576  # bytes of log that make a checkpoint worth its pause
+FOLD_AT = 16 * 1_048_576  # bytes of log that make a checkpoint worth its pause
 FOLD_WARNING = 64 * 1_048_576
 FOLD_WAIT = 50  # milliseconds to wait for readers of old pages
 
@@ -51,12 +51,12 @@ class Store:
 
     def open(self) -> None:
         """Connect and check the schema; a new file gets it."""
-        with self.turn():
+        with self.turn(), typed_errors(self.database):
             self._connect()
 
     def migrate(self) -> list[str]:
         """Bring the schema up to date on a connection of its own."""
-        with self.turn():
+        with self.turn(), typed_errors(self.database):
             connection = connect_writer(self._files, self._synchronous)
             try:
                 return schema.migrate(connection, now_by(self._clock))

@@ -44,7 +44,6 @@ create table {schema}.jobs (
 create index jobs_claim on {schema}.jobs (lane, rank, id) where state = 'waiting';
 create index jobs_due on {schema}.jobs (due_at) where state = 'delayed';
 create index jobs_held on {schema}.jobs (worker) where state = 'active';
-create index jobs_cancelling on {schema}.jobs (worker) where cancel_requested;
 create index jobs_expiring on {schema}.jobs (expires_at)
     where expires_at is not null and state in ('waiting', 'delayed');
 create index jobs_owner on {schema}.jobs (owner, id) where owner is not null;

@@ -31,7 +31,7 @@ $$;
 -- `jobs` is an array of objects; only `task` must be given:
 --     task          text      name of the registered task
 --     queue         text      "default"
---     args          object    {}; or a string that holds the JSON text
+--     args          object    {}; or a string that holds the JSON text (a must where it has \u0000)
 --     key           text      idempotency key; one job per (queue, task, key) while its record lives
 --     unique        boolean   false: the key is not enforced
 --     priority      integer   1 critical, 2 high, 3 medium (default), 4 low

@@ -2,14 +2,16 @@
 -- One row per claim, at least one; the last columns say whether the worker lives, and which ends were refused.
 with ends as (
     select * from unnest(
-        %(ids)b::text[]::uuid[], %(tokens)b::text[]::uuid[], %(results)b::text[], %(notes)b::text[],
-        %(ran_for)b::double precision[], %(keep)b::boolean[]
+        string_to_array(%(ids)s, ' ')::uuid[], string_to_array(%(tokens)s, ' ')::uuid[],
+        %(results)b::text[], %(notes)b::text[], string_to_array(%(ran_for)s, ' ')::double precision[],
+        string_to_array(%(keep)s, null)::boolean[]
     ) as e(id, token, result, note, ran_for, keep)
 ),
 {_claiming},
 gone as (
+    -- By the primary key: written so that the partial index of held jobs, full of dead entries, is no option.
     delete from {schema}.jobs j using ends e
-    where j.id = e.id and j.token = e.token and j.state = 'active'
+    where j.id = e.id and j.token = e.token and j.state || '' = 'active'
     returning j.*, e.result, e.note as last_note, e.ran_for as last_run, e.keep
 ),
 kept as (
@@ -37,7 +39,7 @@ counted as (
     group by 1, 2, 3 having sum(n) <> 0
 ),
 answer as (
-    select case when count(*) < cardinality(%(ids)b::text[])
+    select case when count(*) < (select count(*) from ends)
                 then array(select e.id::text || ' ' || e.token::text from ends e
                            where (e.id, e.token) not in (select id, token from gone)) end as refused
     from gone

@@ -3,10 +3,11 @@
 with moment as (select coalesce(%(now)s::timestamptz, now()) as now),
 ends as (
     select * from unnest(
-        %(ids)b::text[]::uuid[], %(tokens)b::text[]::uuid[], %(states)b::text[], %(delays)b::double precision[],
+        string_to_array(%(ids)s, ' ')::uuid[], string_to_array(%(tokens)s, ' ')::uuid[], %(states)b::text[], %(delays)b::double precision[],
         %(refunds)b::boolean[], %(keep_places)b::boolean[], %(results)b::text[], %(notes)b::text[],
         %(errors)b::text[], %(suspects)b::boolean[], %(crashes)b::boolean[], %(rescues)b::boolean[],
-        %(reasons)b::text[], %(ran_for)b::double precision[], %(keep)b::boolean[],
+        %(reasons)b::text[], string_to_array(%(ran_for)s, ' ')::double precision[],
+        string_to_array(%(keep)s, null)::boolean[],
         %(park_lanes)b::text[], %(park_tasks)b::text[], %(park_misfits)b::text[], %(park_reasons)b::text[]
     ) as e(id, token, state, delay, refund, keep_place, result, note, error, suspect, crashed, rescued,
            reason, ran_for, keep, park_lane, park_task, park_misfit, park_reason)

@@ -1,1 +1,3 @@
-select rank, id from penstock_jobs where lane = ? and state = 'waiting' order by rank, id limit ?
+select rank, id from penstock_jobs
+where lane = ? and state = 'waiting' and (expires_at is null or expires_at > ?)
+order by rank, id limit ?

@@ -1,0 +1,67 @@
+"""Jobs per second on their way in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from bench import loops
+from bench.places import Place, Store
+from bench.samples import OURS, Samples
+from bench.size import Size
+from bench.subject import make, task_of
+from penstock import Penstock
+
+CALLERS = 50
+
+
+def measure(store: Store, size: Size, samples: Samples) -> None:
+    with store.place() as place:
+        loops.run(_migrated(place))
+        loops.run(_async(place, size, samples))
+        samples.add(OURS, "enqueue, sync", _sync(place, size))
+
+
+async def _migrated(place: Place) -> None:
+    await make(place.url, place.schema).migrate()
+
+
+async def _async(place: Place, size: Size, samples: Samples) -> None:
+    app = make(place.url, place.schema)
+    noop = task_of(app)
+    async with app:
+        await noop.aenqueue(t=0)
+        one_by_one = await loops.rate(lambda: noop.aenqueue(t=0), size.singles, size.cap)
+        samples.add(OURS, "enqueue", one_by_one)
+        samples.add(OURS, f"enqueue, {CALLERS} callers", await _concurrent(app, size))
+        await _bulk(app, size, samples)
+
+
+async def _concurrent(app: Penstock, size: Size) -> float:
+    noop = task_of(app)
+    share = loops.rate
+    rates = (share(lambda: noop.aenqueue(t=0), size.bulk // CALLERS, size.cap) for _ in range(CALLERS))
+    return sum(await asyncio.gather(*rates))
+
+
+async def _bulk(app: Penstock, size: Size, samples: Samples) -> None:
+    noop = task_of(app)
+    began = time.perf_counter()
+    calls = [noop.call(t=0) for _ in range(size.bulk)]
+    made = time.perf_counter()
+    await app.aenqueue_many(calls)
+    ended = time.perf_counter()
+    samples.add(OURS, "bulk, calls made before", size.bulk / (ended - made))
+    samples.add(OURS, "bulk", size.bulk / (ended - began))
+    keyed = [noop.using(key=f"{began}-{n}").call(t=0) for n in range(size.keyed)]
+    began = time.perf_counter()
+    await app.aenqueue_many(keyed)
+    samples.add(OURS, "bulk, given keys", size.keyed / (time.perf_counter() - began))
+
+
+def _sync(place: Place, size: Size) -> float:
+    app = make(place.url, place.schema)
+    noop = task_of(app)
+    with app:
+        noop.enqueue(t=0)
+        return loops.rate_sync(lambda: noop.enqueue(t=0), size.singles, size.cap)

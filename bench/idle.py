@@ -1,0 +1,27 @@
+"""What a worker costs that has nothing to do: CPU of its processes, calls to its server."""
+
+from __future__ import annotations
+
+import time
+
+from bench import loops
+from bench.drain import preload
+from bench.places import PostgresStore, Store
+from bench.processes import penstock_worker
+from bench.samples import OURS, Samples
+from bench.size import Size
+
+
+def measure(store: Store, size: Size, samples: Samples) -> None:
+    with store.place() as place:
+        loops.run(preload(place, 1))
+        with penstock_worker(place, slots=10) as worker:
+            worker.await_begun(1)
+            time.sleep(2.0)
+            calls = store.transactions(place) if isinstance(store, PostgresStore) else 0
+            cpu, began = worker.cpu_seconds(), time.monotonic()
+            time.sleep(size.idle)
+            seconds = time.monotonic() - began
+            samples.add(OURS, "idle, CPU", 100 * (worker.cpu_seconds() - cpu) / seconds)
+            if isinstance(store, PostgresStore):
+                samples.add(OURS, "idle, server calls", (store.transactions(place) - calls) / seconds)

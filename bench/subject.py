@@ -1,0 +1,24 @@
+"""The app that is measured: one task that does nothing."""
+
+from __future__ import annotations
+
+from penstock import Penstock
+from penstock.tasks.task import Task
+
+QUEUE = "bench"
+
+
+def make(url: str, schema: str, *, keep: bool = True) -> Penstock:
+    """An app; not `keep`: completed jobs leave no record."""
+    app = Penstock(url, schema=schema)
+    app.queue(QUEUE, **({} if keep else {"keep_completed": 0}))
+    app.task(queue=QUEUE, name="noop")(noop)
+    return app
+
+
+async def noop(t: float) -> None:
+    """Enqueued here, run in the worker: see `worker_app`."""
+
+
+def task_of(app: Penstock) -> Task[..., None]:
+    return app.registry.task("noop")

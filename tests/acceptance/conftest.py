@@ -1,0 +1,49 @@
+"""Where acceptance tests run: a site of their own, or the steady one that many share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acceptance import jobs
+from acceptance.fleet import EFFECTS, Site, new_url, opened
+from acceptance.world import World
+
+ENGINES = ["sqlite", "postgres"]
+
+
+@pytest.fixture(params=ENGINES)
+def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A site of the test's own."""
+    yield from _world(Site(tmp_path / "site", new_url(request.param, tmp_path)), monkeypatch)
+
+
+@pytest.fixture(scope="session", params=ENGINES)
+def steady_site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("steady")
+    site = Site(folder, new_url(request.param, folder))
+    with opened(jobs.app, site.url):
+        World(site).up(site.start("--concurrency", "16"))
+    yield site
+    site.close()
+
+
+@pytest.fixture
+def steady(steady_site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A site with one worker, shared by the tests that leave it as it was."""
+    (tree,) = steady_site.trees[:1]
+    before = tree.workers()
+    yield from _world(steady_site, monkeypatch, close=False)
+    assert tree.workers() == before, f"the worker did not survive\n{tree.log()}"
+
+
+def _world(site: Site, monkeypatch: pytest.MonkeyPatch, *, close: bool = True) -> Iterator[World]:
+    monkeypatch.setenv(EFFECTS, str(site.effects_path))
+    try:
+        with opened(jobs.app, site.url):
+            yield World(site)
+    finally:
+        if close:
+            site.close()

@@ -1,0 +1,98 @@
+"""Processes that die: their jobs come back, at once or when the lease is over, and bystanders do not pay."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from acceptance import jobs
+from acceptance.fleet import eventually, is_alive
+from acceptance.world import World
+
+LEASE = 3.0
+REAPER = LEASE / 3
+
+
+def test_jobs_of_a_killed_worker_process_are_back_at_once_uncharged_and_run_again(world: World) -> None:
+    tree = world.start(lease=120)
+    victims = [task.enqueue(seconds=1.5) for task in (jobs.on_loop, jobs.in_thread, jobs.in_process)]
+    world.started(*(job.id for job in victims))
+    worker = tree.the_worker()
+    children = world.children(tree)
+    assert children
+    os.kill(worker, signal.SIGKILL)
+    # Far below the lease: the supervisor saw the process die.
+    eventually(lambda: all(len(world.starts(job.id)) == 2 for job in victims), 60, "started again")
+    assert not any(map(is_alive, (worker, *children)))
+    for job in victims:
+        job.result(timeout=20)
+        record = world.look(job.id)
+        assert (record.attempt, record.rescues, record.crashes) == (1, 1, 0)
+    assert "killed by SIGKILL" in tree.log()
+
+
+def test_a_killed_supervisor_takes_its_children_along_and_its_jobs_are_rescued(world: World) -> None:
+    doomed = world.start(lease=LEASE)
+    jobs_of_it = [task.enqueue(seconds=30) for task in (jobs.on_loop, jobs.in_thread, jobs.in_process)]
+    world.started(*(job.id for job in jobs_of_it))
+    other = world.start(lease=LEASE)
+    processes = [*doomed.workers(), *world.children(doomed)]
+    assert len(processes) == 2
+    killed_at = time.monotonic()
+    os.kill(doomed.pid, signal.SIGKILL)
+    eventually(lambda: not any(map(is_alive, processes)), 20, "children gone")
+    assert time.monotonic() - killed_at <= 2.0
+    eventually(lambda: all(len(world.starts(job.id)) == 2 for job in jobs_of_it), 60, "rescued")
+    for job in jobs_of_it:
+        record = world.look(job.id)
+        assert (record.attempt, record.rescues) == (1, 1)
+        again_at = record.claimed_at.timestamp() - time.time() + time.monotonic()
+        assert again_at - killed_at <= LEASE + REAPER + 1
+    assert other.running
+
+
+def test_a_segfaulting_job_is_a_dead_letter_after_three_crashes_alone_and_no_good_job_pays(
+    world: World,
+) -> None:
+    tree = world.start("--concurrency", "8")
+    good = jobs.app.enqueue_many(jobs.in_thread.call(seconds=0.01) for _ in range(100))
+    poison = jobs.crashes.enqueue(how="segfault")
+    good += jobs.app.enqueue_many(jobs.in_thread.call(seconds=0.01) for _ in range(100))
+    record = world.becomes(poison.id, "failed", within=60)
+    assert (record.note, record.crashes) == ("crash-loop", 3)
+    # Once among others, which did not count, and three times alone.
+    assert len(world.starts(poison.id)) == 4
+    for job in good:
+        job.result(timeout=60)
+        assert world.look(job.id).attempt == 1
+    assert tree.running
+
+
+def test_a_handler_that_exits_its_process_is_a_crash_and_not_a_success(world: World) -> None:
+    world.start()
+    job = jobs.crashes.enqueue(how="exit")
+    record = world.becomes(job.id, "failed", within=60)
+    assert record.note == "crash-loop"
+    assert "exited with code 0" in record.errors[-1]["message"]
+
+
+def test_blocking_the_gil_or_the_loop_for_five_leases_starts_nothing_twice(world: World) -> None:
+    lease = 2.0
+    holder = world.site.start("--queue", "default", lease=lease)
+    world.up(holder)
+    gil = jobs.holds_the_gil.enqueue(seconds=5 * lease)
+    world.started(gil.id)
+    blocker = world.site.start("--queue", "default", lease=lease)
+    world.up(blocker)
+    loop = jobs.blocks_the_loop.enqueue(seconds=5 * lease)
+    world.started(loop.id)
+    bystander = world.start("--queue", "default", lease=lease)
+    for job in (gil, loop):
+        world.becomes(job.id, "completed", within=60)
+        assert len(world.starts(job.id)) == 1
+        record = world.look(job.id)
+        assert (record.attempt, record.rescues) == (1, 0)
+    warning = next(line for line in blocker.log().splitlines() if "event loop has been blocked" in line)
+    assert f"blocks_the_loop {loop.id}" in warning
+    assert "rescued" not in bystander.log()

@@ -1,0 +1,117 @@
+"""EXPLAIN guards: what is claimed, settled, staged or listed never costs a scan of the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from conformance.kit import QUEUE, TASK, claim, end, news, register, want
+from engines.postgres_kit import ask, connect, fresh_engine
+from penstock.engine import JobFilter
+from penstock.engines.postgres import listing, settle
+from penstock.engines.postgres.database import Call
+from penstock.engines.postgres.engine import PostgresEngine
+from penstock.model.states import State
+
+MANY = 20_000
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def crowded() -> AsyncIterator[PostgresEngine]:
+    """Many jobs waiting, many parked ahead of them, many finished; statistics as they would be."""
+    async with fresh_engine() as engine:
+        await register(engine, ttl=3600)
+        await engine.enqueue(news(MANY))
+        await engine.enqueue(news(MANY, lane=f"{QUEUE}?other", priority=1))
+        await ask(f"""
+            insert into {engine.schema}.finished
+            select (jsonb_populate_record(null::{engine.schema}.finished, to_jsonb(j) || jsonb_build_object(
+                'id', gen_random_uuid(), 'state', 'completed', 'finished_at', now()))).*
+            from {engine.schema}.jobs j
+        """)
+        await ask(f"analyze {engine.schema}.jobs")
+        await ask(f"analyze {engine.schema}.finished")
+        yield engine
+
+
+async def plan(call: Call) -> str:
+    """The plan of a statement with its values, run and rolled back."""
+    async with await connect() as connection, connection.transaction(force_rollback=True):
+        sql = f"explain (analyze, costs off, timing off, summary off) {call.sql}"
+        cursor = await connection.execute(sql.encode(), call.values)
+        return "\n".join(line for (line,) in await cursor.fetchall())
+
+
+def scanned(text: str, table: str) -> bool:
+    return re.search(rf"Seq Scan on {table}\b", text) is not None
+
+
+def most_rows(text: str) -> int:
+    """The largest number of rows that any step of the plan has touched."""
+    found = re.findall(r"actual rows=(\d+) loops=(\d+)|Rows Removed by Filter: (\d+)", text)
+    return max(int(rows or 0) * int(loops or 0) + int(removed or 0) for rows, loops, removed in found)
+
+
+async def test_a_claim_reads_its_lane_in_order_and_no_more_than_it_takes(crowded):
+    text = await plan(Call(crowded._sql["claim"], settle.want_values(want(limit=50), None)))
+    assert "Index Scan using jobs_claim" in text
+    assert "Tid Scan on jobs" in text
+    assert not scanned(text, "jobs")
+    assert most_rows(text) <= 50
+
+
+async def test_a_settle_finds_its_jobs_by_primary_key_and_joins_nothing_quadratically(crowded):
+    held = await claim(crowded, limit=200)
+    [call] = settle.Step([end(h) for h in held], want(limit=200)).calls(crowded._sql, None)
+    text = await plan(call)
+    assert "Index Scan using jobs_pkey" in text
+    assert not scanned(text, "jobs")
+    assert not scanned(text, "finished")
+    assert most_rows(text) <= 200
+
+
+async def test_every_other_end_finds_its_jobs_by_primary_key(crowded):
+    held = await claim(crowded, limit=100)
+    text = await plan(settle.other_call(crowded._sql, [end(h) for h in held], None, by_holder=True))
+    assert not scanned(text, "jobs")
+    assert most_rows(text) <= 100
+
+
+SWEEPS: dict[str, dict[str, Any]] = {
+    "stage": {"limit": 100},
+    "expire": {"limit": 100},
+    "prune": {"limit": 100, "queue": QUEUE, "keep_completed": 500, "keep_failed": 500, "max_age": 60.0},
+    "cancel": {"ids": [], "reason": "x"},
+    "held": {"workers": ["nobody"], "limit": 100},
+    "beat": {"worker": "nobody", "ttl": 1.0},
+}
+
+
+@pytest.mark.parametrize("verb", SWEEPS)
+async def test_a_sweep_costs_what_it_finds_not_what_is_there(crowded, verb):
+    text = await plan(Call(crowded._sql[verb], {"now": None, **SWEEPS[verb]}))
+    assert not scanned(text, "jobs")
+    assert not scanned(text, "finished")
+    assert most_rows(text) <= 700
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        JobFilter(),
+        JobFilter(queue=QUEUE),
+        JobFilter(task=TASK, state=State.COMPLETED),
+        JobFilter(queue=QUEUE, state=State.FAILED),
+        JobFilter(owner="nobody"),
+        JobFilter(key="nothing"),
+    ],
+    ids=str,
+)
+async def test_a_page_of_jobs_costs_a_page(crowded, where):
+    text = await plan(listing.job_page(crowded._sql["list_jobs"], where, 20, None))
+    assert most_rows(text) <= 60

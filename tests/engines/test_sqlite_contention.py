@@ -1,0 +1,139 @@
+"""Several processes and strangers on one file."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import sqlite3
+import time
+from collections import Counter
+
+import pytest
+
+from conformance.kit import Place, claim, counts, end, ids, new, news, register
+from penstock.engines.sqlite.engine import SqliteEngine
+from penstock.model.clock import FakeClock
+from penstock.model.decide import judge
+from penstock.model.states import State
+
+SPAWN = multiprocessing.get_context("spawn")
+PROCESSES = 8
+ROUNDS = 15
+
+
+def work_alone(place: Place, name: str) -> tuple[list[str], float]:
+    """Enqueue, claim and settle; the jobs completed and the longest wait for one verb."""
+
+    async def work() -> tuple[list[str], float]:
+        engine = place.engine()
+        await engine.open()
+        await register(engine, name)
+        done: list[str] = []
+        longest = 0.0
+        for _ in range(ROUNDS):
+            began = time.monotonic()
+            await engine.enqueue(news(5))
+            longest = max(longest, time.monotonic() - began)
+            held = await claim(engine, worker=name, limit=5)
+            settled = await engine.settle([end(h) for h in held])
+            done += [h.id for h, accepted in zip(held, settled.accepted, strict=True) if accepted]
+        await engine.close()
+        return done, longest
+
+    return asyncio.run(work())
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "jobs.db"
+
+
+async def test_eight_processes_take_turns_and_nobody_sees_a_locked_database(path):
+    place = Place("sqlite", str(path))
+    with SPAWN.Pool(PROCESSES) as pool:
+        work = pool.starmap_async(work_alone, [(place, f"w{n}") for n in range(PROCESSES)])
+        answers = await asyncio.to_thread(work.get)
+    completed = Counter(job for done, _ in answers for job in done)
+    assert completed.total() == len(completed) == PROCESSES * ROUNDS * 5
+    assert max(longest for _, longest in answers) < 3.0  # one second, with room for a crowded machine
+
+
+async def test_a_stranger_holding_the_write_lock_is_waited_for(path):
+    engine = SqliteEngine(str(path))
+    await engine.open()
+    stranger = sqlite3.connect(path, isolation_level=None)
+    stranger.execute("begin immediate")
+    enqueueing = asyncio.create_task(engine.enqueue([new()]))
+    _, pending = await asyncio.wait({enqueueing}, timeout=0.6)  # longer than SQLite itself would wait
+    assert pending
+    stranger.execute("commit")
+    assert len(await enqueueing) == 1
+    stranger.close()
+    await engine.close()
+
+
+async def test_reads_do_not_wait_for_a_write_transaction(path):
+    engine = SqliteEngine(str(path))
+    await engine.open()
+    [job] = await engine.enqueue([new()])
+    stranger = sqlite3.connect(path, isolation_level=None)
+    stranger.execute("begin immediate")
+    assert (await engine.get(job.id)).id == job.id
+    assert await counts(engine) == {State.WAITING: 1}
+    stranger.close()
+    await engine.close()
+
+
+async def test_a_long_write_transaction_expires_nobody(path):
+    clock = FakeClock()
+    engine = SqliteEngine(str(path), clock=clock)
+    await engine.open()
+    await register(engine, "w1", ttl=30)
+    await engine.enqueue(news(2))
+    held = await claim(engine, worker="w1", limit=1)
+    stranger = sqlite3.connect(path, isolation_level=None)
+    stranger.execute("begin immediate")
+    for _ in range(10):
+        clock.advance(20)
+        assert not (await engine.beat("w1", 30)).given_up
+        assert await engine.rescue(10, judge) == []
+    stranger.execute("rollback")
+    stranger.close()
+    assert (await engine.settle([end(h) for h in held])).accepted == [True]
+    assert len(await claim(engine, worker="w1")) == 1
+    await engine.close()
+
+
+async def test_a_rescue_is_final_even_where_its_own_commit_failed(path, monkeypatch):
+    clock = FakeClock()
+    engine = SqliteEngine(str(path), clock=clock)
+    await engine.open()
+    await register(engine, "w1", ttl=30)
+    await engine.enqueue([new()])
+    held = await claim(engine, worker="w1")
+    clock.advance(31)
+
+    def broken(_held):
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        await engine.rescue(10, broken)
+    assert (await engine.beat("w1", 30)).given_up
+    assert ids(await engine.rescue(10, judge)) == ids(held)
+    await engine.close()
+
+
+async def test_a_bad_row_does_not_keep_others_from_being_rescued(path):
+    clock = FakeClock()
+    engine = SqliteEngine(str(path), clock=clock)
+    await engine.open()
+    await register(engine, "w1", ttl=30)
+    jobs = news(3)
+    await engine.enqueue(jobs)
+    await claim(engine, worker="w1")
+    await engine._write(
+        lambda tx: tx.connection.execute("update penstock_jobs set errors = '{' where id = ?", (jobs[1].id,))
+    )
+    clock.advance(31)
+    assert ids(await engine.rescue(10, judge)) == [jobs[0].id, jobs[2].id]
+    await engine.close()

@@ -1,0 +1,79 @@
+"""The statements of the hot path, and every question with a bound, are answered from an index."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.engine import JobFilter
+from penstock.engines.sqlite import inspection
+from penstock.engines.sqlite.engine import SqliteEngine
+from penstock.engines.sqlite.statements import SQL
+from penstock.model.states import State
+
+
+@pytest.fixture
+async def engine():
+    engine = SqliteEngine(":memory:")
+    await engine.open()
+    yield engine
+    await engine.close()
+
+
+async def plan(engine, statement, values=()):
+    def explain(tx):
+        return [row[3] for row in tx.connection.execute(f"explain query plan {statement}", values)]
+
+    return await engine._write(explain)
+
+
+async def test_a_claim_reads_its_lane_in_rank_order_from_an_index(engine):
+    steps = await plan(engine, SQL["claim_lane"], ("q", 1, 10))
+    assert steps == ["SEARCH penstock_jobs USING INDEX penstock_jobs_claim (lane=?)"]
+
+
+async def test_a_claim_takes_its_jobs_by_id(engine):
+    values = {"worker": "w", "request": "r", "now": 1, "ids": "[]"}
+    steps = await plan(engine, SQL["claim"], values)
+    assert steps[0] == "SEARCH penstock_jobs USING PRIMARY KEY (id=?)"
+
+
+BOUNDED = {
+    "held_by": ("penstock_jobs_held", ("w", 1)),
+    "held_by_request": ("penstock_jobs_held", ("w", "r")),
+    "cancel_orders": ("penstock_jobs_held", ("w",)),
+    "next_due": ("penstock_jobs_due", ()),
+    "stage": ("penstock_jobs_due", {"now": 1, "limit": 1}),
+    "past_expiry": ("penstock_jobs_expiry", (1, 1)),
+    "finished_before": ("penstock_finished_end", ("q", "failed", 1, 1)),
+    "finished_oldest": ("penstock_finished_end", ("q", "failed", 1)),
+    "purge": ("penstock_dead_letters_failed", (1, 1)),
+}
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+async def test_upkeep_never_scans_the_jobs(engine, name):
+    index, values = BOUNDED[name]
+    steps = await plan(engine, SQL[name], values)
+    assert any(index in step for step in steps)
+    assert "USE TEMP B-TREE FOR ORDER BY" not in steps or name == "held_by"
+
+
+LISTS = {
+    "newest": (JobFilter(), "PRIMARY KEY"),
+    "queue": (JobFilter(queue="q"), "penstock_jobs_queue"),
+    "owner": (JobFilter(owner="o"), "penstock_jobs_owner"),
+    "key": (JobFilter(key="k"), "penstock_jobs_key"),
+    "parked": (JobFilter(parked=True), "penstock_jobs_parked"),
+    "failed": (JobFilter(state=State.FAILED), "penstock_finished_state"),
+    "active": (JobFilter(state=State.ACTIVE), "penstock_jobs_held"),
+    "delayed": (JobFilter(state=State.DELAYED), "penstock_jobs_delayed"),
+    "task": (JobFilter(task="t", state=State.COMPLETED), "penstock_finished_task"),
+}
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_a_list_is_read_in_order_from_an_index(engine, name):
+    where, index = LISTS[name]
+    statement, values = inspection.listing(where, 10, "after")
+    steps = await plan(engine, statement, values)
+    assert any(index in step for step in steps), steps

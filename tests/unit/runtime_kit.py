@@ -1,0 +1,66 @@
+"""A worker's parts over the real engine in memory, with an engine around it that fails on demand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from penstock import Penstock
+from penstock.engine import Engine
+from penstock.model.clock import Clock, FakeClock
+from penstock.runtime.board import Board
+from penstock.runtime.worker import Worker
+
+URL = "sqlite://:memory:"
+TTL = 60.0
+
+
+class Flaky:
+    """The real engine; each verb named in `faults` raises its next error, before or after it is done."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.before: dict[str, list[Exception]] = {}
+        self.after: dict[str, list[Exception]] = {}
+        self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+
+    def __getattr__(self, verb: str) -> Any:
+        real = getattr(self._engine, verb)
+
+        async def call(*args: Any, **more: Any) -> Any:
+            self.calls.append((verb, args, more))
+            if self.before.get(verb):
+                raise self.before[verb].pop(0)
+            answer = await real(*args, **more)
+            if self.after.get(verb):
+                raise self.after[verb].pop(0)
+            return answer
+
+        return call
+
+    def verbs(self) -> list[str]:
+        return [verb for verb, _, _ in self.calls]
+
+
+def make_app(**settings: Any) -> Penstock:
+    return Penstock(URL, clock=FakeClock(), **settings)
+
+
+def make_worker(app: Penstock, engine: Any = None, **wishes: Any) -> Worker:
+    host = app.worker_host(**wishes)
+    board = Board.private(host.options.slots, TTL)
+    board.beaten(time.monotonic())
+    return Worker(engine or app.engine, host.registry, host.options, board)
+
+
+@contextmanager
+def quick(monkeypatch: Any) -> Iterator[None]:
+    """Our own back-off takes no time."""
+    monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 0.0)
+    yield
+
+
+def clock_of(app: Penstock) -> Clock:
+    return app._clock
