@@ -146,8 +146,8 @@ class Stage:
 
 
 @contextlib.contextmanager
-def stage(engine: str, name: str) -> Iterator[Stage]:
-    """A stage on a fresh database, with this process as its client. The folder is kept."""
+def stage(engine: str, name: str, *, client: bool = True) -> Iterator[Stage]:
+    """A stage on a fresh database, with this process as its `client`. The folder is kept."""
     folder = Path(tempfile.mkdtemp(prefix=f"penstock-{name}-{engine}-"))
     with contextlib.ExitStack() as closing:
         server = closing.enter_context(PostgresServer()) if engine == "postgres" else None
@@ -155,7 +155,8 @@ def stage(engine: str, name: str) -> Iterator[Stage]:
         made = Stage(engine, folder, server, url)
         os.environ[tasks.HISTORY] = str(made.history)
         closing.callback(made.site.close)
-        closing.enter_context(opened(tasks.app, url))
+        if client:
+            closing.enter_context(opened(tasks.app, url))
         yield made
 
 

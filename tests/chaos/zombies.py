@@ -188,7 +188,7 @@ def run(engine: str, given: argparse.Namespace) -> bool:
             made,
             faults,
             f"{zombies.zombies} zombies in {took:.0f} s; {zombies.zombies - len(zombies.token_accepted)} old "
-            f"tokens refused by the engine; {refused} woke and were refused, the others saw that their lease was "
+            f"tokens refused by the engine; {refused} woke and were refused, the others saw their lease was "
             f"over; {len(zombies.settled_late)} late settlements accepted",
         )
 

@@ -615,7 +615,8 @@ class Life(RuleBasedStateMachine):
         assert len(set(self.keys.values())) == len(self.keys)
 
 
-UNHURRIED = pytest.mark.timeout(0 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 120)
+# A failure is first shrunk, for up to five minutes, and then told.
+UNHURRIED = pytest.mark.timeout(0 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 600)
 
 
 @pytest.fixture

@@ -15,8 +15,10 @@ from servers import PostgresServer, fresh_schema, postgres_server
 @asynccontextmanager
 async def fresh_engine(server: PostgresServer | None = None, **options: Any) -> AsyncIterator[PostgresEngine]:
     """A migrated and open engine."""
-    url = (server or postgres_server()).url()
-    engine = PostgresEngine(url, **{"schema": fresh_schema(), **options})
+    schema = fresh_schema()
+    # Named after its schema, so that `end_backends` can tell its sessions from those of other tests.
+    url = f"{(server or postgres_server()).url()}?application_name={schema}"
+    engine = PostgresEngine(url, schema=schema, **options)
     await engine.migrate()
     await engine.open()
     try:
@@ -40,6 +42,6 @@ async def end_backends(engine: PostgresEngine, last_statement: str = "%") -> int
     """Terminate the engine's sessions whose last statement is like this; how many."""
     sql = """
         select pg_terminate_backend(pid, 5000) from pg_stat_activity
-        where application_name = 'penstock' and query like %s and position(%s in query) > 0
+        where application_name = %s and query ilike %s
     """
-    return len(await ask(sql, last_statement, engine.schema))
+    return len(await ask(sql, engine.schema, last_statement))

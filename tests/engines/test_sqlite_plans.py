@@ -67,7 +67,8 @@ LISTS = {
     "failed": (JobFilter(state=State.FAILED), "penstock_finished_state"),
     "active": (JobFilter(state=State.ACTIVE), "penstock_jobs_held"),
     "delayed": (JobFilter(state=State.DELAYED), "penstock_jobs_delayed"),
-    "task": (JobFilter(task="t", state=State.COMPLETED), "penstock_finished_task"),
+    "task": (JobFilter(task="t"), "penstock_jobs_task"),
+    "completed of a task": (JobFilter(task="t", state=State.COMPLETED), "penstock_finished_task"),
 }
 
 

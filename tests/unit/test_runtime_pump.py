@@ -7,13 +7,13 @@ import logging
 from collections.abc import AsyncIterator
 
 import pytest
+from runtime_kit import Flaky, make_app, make_worker
 
 from penstock import Context, EngineError, EngineUnavailable, OutcomeUnknown, Penstock, State
 from penstock.engine import Orders
 from penstock.model.errors import WorkerExpired
 from penstock.runtime import pump as pumps
 from penstock.runtime.worker import Worker
-from runtime_kit import Flaky, make_app, make_worker
 
 AWAY = EngineUnavailable("away")
 LOST = OutcomeUnknown("lost")
@@ -274,7 +274,7 @@ async def test_one_settle_is_bounded_by_count_and_by_bytes(
 
 
 async def test_a_paused_queue_gives_back_what_was_not_started_and_is_not_claimed(app: Penstock) -> None:
-    worker, engine = await begin(app, slots=1)
+    worker, _ = await begin(app, slots=1)
     worker._pump._rate = 1e6
     ids = [job.id for job in await app.aenqueue_many(app.tasks["held"].call() for _ in range(1))]
     jobs = await app.aenqueue_many(app.tasks["hello"].call(n=n) for n in range(3))
@@ -295,7 +295,7 @@ async def test_a_paused_queue_gives_back_what_was_not_started_and_is_not_claimed
 
 
 async def test_an_order_to_cancel_reaches_a_running_job_and_one_that_only_waits_here(app: Penstock) -> None:
-    worker, engine = await begin(app, slots=1)
+    worker, _ = await begin(app, slots=1)
     worker._pump._rate = 1e6
     await app.tasks["held"].aenqueue()
     queued = await app.tasks["hello"].aenqueue()

@@ -72,7 +72,7 @@ class InvalidArguments(EnqueueError, TypeError):
         self.task = task
         self.problems = tuple(problems)
         lines = "\n".join(f"  {p.argument}: {p.message}" for p in self.problems)
-        super().__init__(f"the arguments do not fit task {task!r}; nothing was enqueued\n{lines}")
+        super().__init__(f"the arguments do not fit task {task!r}\n{lines}")
 
 
 class InvalidValue(EnqueueError, ValueError):

@@ -100,6 +100,8 @@ class Worker:
             await self._first(pumping, stop, *tasks)
             if not self.expired:
                 await self._finish(pumping)
+            if self.expired:
+                log.error("this worker was given up: its heartbeat was not seen for %g s", self.options.lease)
         finally:
             await _cancel(pumping, stop, *tasks)
             self._watchdog.stop()
@@ -132,7 +134,6 @@ class Worker:
                 )
                 self.recycle = True
                 self.drain()
-        log.error("this worker was given up: its heartbeat was not seen for %g s", self.options.lease)
 
     async def _finish(self, pumping: asyncio.Task[None]) -> None:
         """The grace period: running jobs end by themselves, or are ended."""

@@ -118,6 +118,14 @@ class Box:
         """`assert_enqueued()` for async tests."""
         return _assert_enqueued(await self.ajobs(), task, times, args)
 
+    def assert_not_enqueued(self, task: Task[..., Any], **args: Any) -> None:
+        """Fail if a job of this task with at least these arguments was enqueued."""
+        _assert_not_enqueued(self.jobs(), task, args)
+
+    async def aassert_not_enqueued(self, task: Task[..., Any], **args: Any) -> None:
+        """`assert_not_enqueued()` for async tests."""
+        _assert_not_enqueued(await self.ajobs(), task, args)
+
 
 async def _jobs(engine: Engine, task: Task[..., Any] | None, state: State | None) -> list[Job]:
     where = JobFilter(task=None if task is None else task.name, state=state)
@@ -127,12 +135,28 @@ async def _jobs(engine: Engine, task: Task[..., Any] | None, state: State | None
     return found[::-1]
 
 
+def _matching(jobs: list[Job], task: Task[..., Any], wanted: Any) -> list[Job]:
+    return [j for j in jobs if j.task == task.name and {**j.args, **wanted} == j.args]
+
+
 def _assert_enqueued(jobs: list[Job], task: Task[..., Any], times: int | None, args: dict[str, Any]) -> Job:
     __tracebackhide__ = True
+    if times == 0:
+        raise ValueError("times=0 leaves no job to return; use assert_not_enqueued()")
     wanted = to_jsonable_python(args)
-    found = [j for j in jobs if j.task == task.name and {**j.args, **wanted} == j.args]
+    found = _matching(jobs, task, wanted)
     if found and times in (None, len(found)):
         return found[-1]
-    expected = f"{times if times is not None else 'a'} job(s) of {task.name!r} with {wanted}"
+    raise AssertionError(_told(jobs, f"{times or 'a'} job(s) of {task.name!r} with {wanted}", len(found)))
+
+
+def _assert_not_enqueued(jobs: list[Job], task: Task[..., Any], args: dict[str, Any]) -> None:
+    __tracebackhide__ = True
+    wanted = to_jsonable_python(args)
+    if found := _matching(jobs, task, wanted):
+        raise AssertionError(_told(jobs, f"no job of {task.name!r} with {wanted}", len(found)))
+
+
+def _told(jobs: list[Job], expected: str, found: int) -> str:
     seen = "\n".join(f"  {j.task} {j.args} ({j.state})" for j in jobs) or "  nothing"
-    raise AssertionError(f"expected {expected}, found {len(found)}. Enqueued was:\n{seen}")
+    return f"expected {expected}, found {found}. Enqueued was:\n{seen}"

@@ -87,7 +87,7 @@ create table {schema}.finished (
     autovacuum_vacuum_threshold = 5000
 );
 -- Failed and cancelled jobs are kept under one bound, completed ones under another.
-create index finished_age on {schema}.finished (queue, (state = 'completed'), finished_at);
+create index finished_age on {schema}.finished (queue, (state = 'completed'), finished_at, id);
 -- Completed jobs are found by id, newest first; an index for each filter would cost every settle.
 create index finished_troubled on {schema}.finished (queue, task, id) where state <> 'completed';
 create index finished_owner on {schema}.finished (owner, id) where owner is not null;

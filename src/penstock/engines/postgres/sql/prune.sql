@@ -12,12 +12,12 @@ beyond as (
     (select f.id from {schema}.finished f, moment
      where f.queue = %(queue)s and (f.state = 'completed')
         and f.finished_at < moment.now - %(max_age)s::double precision * interval '1 s'
-     order by f.finished_at limit %(limit)s)
+     order by f.finished_at, f.id limit %(limit)s)
     union
     (select f.id from {schema}.finished f, moment
      where f.queue = %(queue)s and not (f.state = 'completed')
         and f.finished_at < moment.now - %(max_age)s::double precision * interval '1 s'
-     order by f.finished_at limit %(limit)s)
+     order by f.finished_at, f.id limit %(limit)s)
 ),
 doomed as (
     select f.ctid as place from {schema}.finished f where f.id = any(array(select id from beyond))

@@ -26,7 +26,8 @@ held as materialized (
         j.ran_for + e.ran_for as ran_for, j.suspect or e.suspect as suspect,
         j.crashes + e.crashed::integer as crashes, j.rescues + e.rescued::integer as rescues
     from ends e
-    join {schema}.jobs j on j.id = e.id and j.token = e.token and j.state = 'active'
+    -- By the primary key, as in `settle`.
+    join {schema}.jobs j on j.id = e.id and j.token = e.token and j.state || '' = 'active'
     cross join moment
     cross join lateral (select j.cancel_requested and e.state in ('waiting', 'delayed') as cancel) stop
     order by j.id

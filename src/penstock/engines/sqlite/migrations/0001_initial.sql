@@ -44,6 +44,7 @@ create index penstock_jobs_expiry on penstock_jobs (expires_at)
   where expires_at is not null and state in ('waiting', 'delayed');
 create index penstock_jobs_parked on penstock_jobs (id) where state = 'waiting' and instr(lane, '?') > 0;
 create index penstock_jobs_queue on penstock_jobs (queue, id);
+create index penstock_jobs_task on penstock_jobs (task, id);
 create index penstock_jobs_owner on penstock_jobs (owner, id) where owner is not null;
 create index penstock_jobs_key on penstock_jobs (key) where key <> id;
 

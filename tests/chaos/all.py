@@ -1,0 +1,24 @@
+"""Every chaos run at its full size, one after the other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+RUNS = ("kills", "zombies", "restarts", "cuts")
+
+
+def main() -> None:
+    """Arguments such as --seed go to each of them."""
+    codes = {
+        name: subprocess.run(
+            [sys.executable, "-m", f"tests.chaos.{name}", *sys.argv[1:]], check=False
+        ).returncode
+        for name in RUNS
+    }
+    print("  ".join(f"{name} {'OK' if code == 0 else 'FAILED'}" for name, code in codes.items()))
+    sys.exit(1 if any(codes.values()) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The answer to a claim or to an enqueue is lost: nothing stays behind, nothing comes twice."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import re
+import sys
+import time
+from typing import Any
+
+from tests.acceptance.fleet import opened
+from tests.chaos import history, tasks
+from tests.chaos.proxy import Proxy
+from tests.chaos.stage import Stage, arguments, stage, verdict
+
+from penstock.model.clock import EngineClock
+
+BOUND = 5.0  # seconds from the cut to the start of every job that was in the lost answer
+LEASE = 30.0  # so long that no rescue can help
+_NUMBER = re.compile(rb'"n": ?(\d+)')
+
+
+def is_claim(asked: bytes, answer: bytes) -> bool:
+    """An answer that carries claimed jobs to a worker."""
+    return b"gen_random_uuid()" in asked and bool(_NUMBER.search(answer))
+
+
+def is_enqueue(asked: bytes, answer: bytes) -> bool:
+    return b"enqueue" in asked and b"on_loop" in asked
+
+
+def claims(made: Stage, given: argparse.Namespace) -> bool:
+    """Cut the answers to claims, one after the other, while a worker is at work."""
+    assert made.server is not None
+    with Proxy("127.0.0.1", made.server.port) as proxy:
+        trees = [
+            made.start("--concurrency", "4", lease=LEASE, url=proxy.url(made.site.url)) for _ in range(2)
+        ]
+        made.up(*trees)
+        cut_at: dict[int, float] = {}  # the number of a job -> when it was last in a lost answer
+        ids: dict[int, str] = {}
+        while len(proxy.cut) < given.cuts:
+            seen = len(proxy.cut)
+            proxy.arm(is_claim, 1)
+            calls = [tasks.on_loop.call(n=len(ids) + i, seconds=0.005) for i in range(4)]
+            ids |= dict(zip(range(len(ids), len(ids) + 4), made.enqueue(calls), strict=True))
+            deadline = time.monotonic() + 60
+            while len(proxy.cut) == seen and time.monotonic() < deadline:
+                time.sleep(0.005)
+            now = made.note("cut")
+            if len(proxy.cut) == seen:
+                break
+            cut_at |= {int(n): now for n in _NUMBER.findall(proxy.cut[-1])}
+            made.tell(f"{len(proxy.cut)}/{given.cuts} answers to claims cut")
+        drained = made.drain(patience=60)
+        found = made.judge()
+    starts = {e["job"]: e["t"] for e in history.read(made.history) if e["f"] == "start"}
+    found.recovery = [starts.get(ids[n], float("inf")) - cut for n, cut in cut_at.items()]
+    faults: dict[str, Any] = dict(found.faults)
+    if len(proxy.cut) < given.cuts:
+        faults["cuts"] = len(proxy.cut)
+    if found.recovered_in(1.0) > BOUND:
+        faults["recovery_worst"] = round(found.recovered_in(1.0), 2)
+    if not drained:
+        faults["not_drained"] = made.left()
+    return verdict(
+        made,
+        faults,
+        f"{len(proxy.cut)} answers to claims lost, with {len(cut_at)} jobs in them, each run once of "
+        f"{len(ids)} jobs, {found.runs} runs; {found.recovery_figures()}",
+    )
+
+
+def enqueues(made: Stage, given: argparse.Namespace) -> bool:
+    """Cut the answer to each of many enqueues; exactly as many jobs are there afterwards."""
+    assert made.server is not None
+    with Proxy("127.0.0.1", made.server.port) as proxy:
+        returned = asyncio.run(_enqueue(made, proxy, given.cuts))
+    with opened(tasks.app, made.site.url):
+        records = made.records()
+    faults: dict[str, Any] = {}
+    if len(proxy.cut) != given.cuts:
+        faults["cuts"] = len(proxy.cut)
+    if set(returned) != records.keys() or len(records) != given.cuts:
+        faults["jobs"] = len(records)
+    return verdict(
+        made,
+        faults,
+        f"{len(proxy.cut)} answers to enqueues lost, {len(returned)} ids told, {len(records)} jobs",
+    )
+
+
+async def _enqueue(made: Stage, proxy: Proxy, count: int) -> list[str]:
+    before = tasks.app.move_to(proxy.url(made.site.url), EngineClock())
+    await tasks.app.migrate()
+    ids: list[str] = []
+    async with tasks.app:
+        for n in range(count):
+            proxy.arm(is_enqueue, 1)
+            ids.append((await tasks.on_loop.aenqueue(n=n, seconds=0.0)).id)
+            made.tell(f"{n + 1}/{count} answers to enqueues cut")
+    tasks.app.move_to(*before)
+    return ids
+
+
+def run(engine: str, given: argparse.Namespace) -> bool:
+    with stage(engine, "cut-claims") as made:
+        good = claims(made, given)
+    with stage(engine, "cut-enqueues", client=False) as made:
+        return enqueues(made, given) and good
+
+
+def main() -> None:
+    given = arguments("answers cut on their way", ("postgres",), cuts=200)
+    good = [run(engine, given) for engine in given.engines]
+    sys.exit(0 if all(good) else 1)
+
+
+if __name__ == "__main__":
+    main()

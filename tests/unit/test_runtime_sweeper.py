@@ -1,0 +1,138 @@
+"""Upkeep: each chore does one bounded round and says when to come again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+from runtime_kit import Flaky, make_app, make_worker
+
+from penstock import EngineUnavailable, Penstock, State
+from penstock.engine import Settlement, Want
+from penstock.model.clock import FakeClock
+from penstock.model.outcome import COMPLETED
+from penstock.runtime import sweeper as sweepers
+from penstock.runtime.sweeper import Sweeper
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[Penstock]:
+    made = make_app()
+    made.queue("brief", keep_completed=1)
+
+    @made.task
+    def hello() -> None: ...
+
+    @made.task(queue="brief")
+    def brief() -> None: ...
+
+    async with made:
+        yield made
+
+
+@pytest.fixture
+def clock(app: Penstock) -> FakeClock:
+    assert isinstance(app._clock, FakeClock)
+    return app._clock
+
+
+@pytest.fixture
+def engine(app: Penstock) -> Flaky:
+    return Flaky(app.engine)
+
+
+@pytest.fixture
+def sweeper(app: Penstock, engine: Flaky) -> Sweeper:
+    return Sweeper(engine, app.worker_host().options)  # type: ignore[arg-type]
+
+
+async def state(app: Penstock, job_id: str) -> State | None:
+    job = await app.engine.get(job_id)
+    return None if job is None else job.state
+
+
+async def test_what_falls_due_is_staged_and_the_next_due_time_told(
+    app: Penstock, clock: FakeClock, sweeper: Sweeper
+) -> None:
+    job = await app.tasks["hello"].using(delay=10).aenqueue()
+    assert await sweeper.stage() == sweepers.LOOK_AHEAD
+    clock.advance(9.5)
+    assert await sweeper.stage() == pytest.approx(0.5)
+    clock.advance(1)
+    assert 0 < await sweeper.stage() <= sweepers.LOOK_AHEAD
+    assert await state(app, job.id) is State.WAITING
+
+
+async def test_jobs_of_a_lost_worker_are_rescued_and_logged(
+    app: Penstock, clock: FakeClock, sweeper: Sweeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = await app.tasks["hello"].aenqueue()
+    worker = make_worker(app)
+    await app.engine.register(worker.info(), 30.0)
+    await app.engine.claim(Want(worker.id, "r", {"default": 1}, 1, app.registry.fingerprints()))
+    clock.advance(31)
+    with caplog.at_level(logging.WARNING, "penstock.sweeper"):
+        assert 0 < await sweeper.rescue() <= 10.0
+    assert job.id in caplog.text
+    assert await state(app, job.id) is State.WAITING
+
+
+async def test_expired_jobs_are_cancelled(app: Penstock, clock: FakeClock, sweeper: Sweeper) -> None:
+    job = await app.tasks["hello"].using(expire_after=5).aenqueue()
+    clock.advance(6)
+    assert await sweeper.expire() > 1
+    assert await state(app, job.id) is State.CANCELLED
+
+
+async def test_finished_jobs_beyond_what_the_queue_keeps_are_pruned(app: Penstock, sweeper: Sweeper) -> None:
+    jobs = [await app.tasks["brief"].aenqueue() for _ in range(3)]
+    worker = make_worker(app)
+    await app.engine.register(worker.info(), 30.0)
+    want = Want(worker.id, "r", {"brief": 9}, 9, app.registry.fingerprints())
+    for claim in await app.engine.claim(want):
+        await app.engine.settle([Settlement(claim.id, claim.token, COMPLETED)])
+    assert await sweeper.prune() > 1
+    assert [await state(app, job.id) for job in jobs] == [None, None, State.COMPLETED]
+
+
+async def test_a_full_step_is_followed_by_another_soon(
+    app: Penstock, clock: FakeClock, sweeper: Sweeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweepers, "STEP", 1)
+    for _ in range(2):
+        await app.tasks["hello"].using(expire_after=1).aenqueue()
+    clock.advance(2)
+    assert await sweeper.expire() == 0.0
+    assert await sweeper.expire() == 0.0
+    assert await sweeper.expire() > 1
+
+
+async def test_purge_and_tidy_come_again_later(sweeper: Sweeper) -> None:
+    assert await sweeper.purge() > 60
+    assert await sweeper.tidy() > 1
+
+
+async def test_a_chore_that_finds_the_engine_away_is_put_off(
+    sweeper: Sweeper, engine: Flaky, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine.before["expire"] = [EngineUnavailable("away")]
+    with caplog.at_level(logging.WARNING, "penstock.sweeper"):
+        assert 0 < await sweeper._round(sweeper.expire) <= 1.0
+    assert "put off" in caplog.text
+
+
+async def test_every_chore_is_done_and_a_due_job_is_staged_sooner(sweeper: Sweeper, engine: Flaky) -> None:
+    sweeping = asyncio.create_task(sweeper.run())
+    while {"stage", "rescue", "expire", "prune", "purge", "tidy"} - set(engine.verbs()):
+        await asyncio.sleep(0)
+    before = engine.verbs().count("stage")
+    while sweeper._chores[sweeper.stage] <= time.monotonic() + 0.01:
+        await asyncio.sleep(0)
+    sweeper.due_in(0.0)
+    sweeper.due_in(60.0)
+    while engine.verbs().count("stage") == before:
+        await asyncio.sleep(0)
+    sweeping.cancel()
