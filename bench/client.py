@@ -19,15 +19,14 @@ async def main(url: str, schema: str, clients: int, begin_at: float, seconds: fl
         await engine.open()
         await engine.enqueue([_job()])
     await asyncio.sleep(max(0.0, begin_at - time.monotonic()))
-    rates = await asyncio.gather(
-        *(
-            loops.rate(lambda engine=engine: engine.enqueue([_job()]), 1_000_000, seconds)
-            for engine in engines
-        )
-    )
+    rates = await asyncio.gather(*(_rate(engine, seconds) for engine in engines))
     for engine in engines:
         await engine.close()
     return sum(rates)
+
+
+async def _rate(engine: PostgresEngine, seconds: float) -> float:
+    return await loops.rate(lambda: engine.enqueue([_job()]), 1_000_000, seconds)
 
 
 def _job() -> NewJob:

@@ -46,6 +46,7 @@ SETTINGS = {
     "keep_completed": "completed jobs kept per queue; 0: no record at all",
     "keep_failed": "failed jobs kept per queue",
     "keep_for": "seconds that finished jobs are kept",
+    "clean_up_at": "the time of day, in UTC, at which what is older than `keep_for` is removed",
     "keep_dead_letters_for": "seconds that dead letters are kept",
     "max_args_bytes": "the largest payload, as JSON",
     "max_result_bytes": "the largest result; a larger one is dropped, the job completes",

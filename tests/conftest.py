@@ -31,7 +31,7 @@ MEMORY_DISK = Path("/dev/shm")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Files of the tests live in memory where they can: they ask for thousands of fsyncs, which prove nothing."""
+    """Test files live in memory where they can: thousands of fsyncs would prove nothing."""
     if config.option.basetemp is None and os.access(MEMORY_DISK, os.W_OK):
         tempfile.tempdir = str(MEMORY_DISK)
         config.option.basetemp = tempfile.mkdtemp(prefix="penstock-tests-")

@@ -61,9 +61,9 @@ def installed(engine: str, samples: Samples) -> list[Peer]:
 def measure(peer: Peer, store: Store, size: Size, samples: Samples) -> None:
     with store.place() as place:
         _call(peer, place, "prepare")
-        samples.add(peer.name, "enqueue", float(_call(peer, place, "enqueue", size.singles, size.cap)))
+        samples.add(peer.name, "enqueue", _call(peer, place, "enqueue", size.singles, size.cap))
         preload = min(size.drained, size.bulk)
-        samples.add(peer.name, "bulk", float(_call(peer, place, "bulk", preload)))
+        samples.add(peer.name, "bulk", _call(peer, place, "bulk", preload))
     for slots in (10, 100):
         with store.place() as fresh:
             _call(peer, fresh, "prepare")
@@ -83,14 +83,15 @@ def _working(peer: Peer, place: Place, slots: int) -> AbstractContextManager[Wor
     return running([PYTHON, "-m", f"bench.peers.{peer.name}", "work", place.url, str(slots)], {})
 
 
-def _call(peer: Peer, place: Place, verb: str, *numbers: float) -> float | None:
+def _call(peer: Peer, place: Place, verb: str, *numbers: float) -> float:
+    """Run a verb of the peer's script; its figure, of those that have one."""
     command = [PYTHON, "-m", f"bench.peers.{peer.name}", verb, place.url, *map(str, numbers)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{peer.name} {verb}: {done.stderr[-2000:]}")
     figure: float | None = json.loads(done.stdout)
-    return figure
+    return figure or 0.0
 
 
 def _uv() -> list[str]:

@@ -23,6 +23,7 @@ from penstock.tasks.declared import TaskOptions
 from penstock.tasks.gate import Switch, WhenDisabled
 from penstock.tasks.handle import JobHandle
 from penstock.tasks.inherit import INHERIT, Duration, Inherited, RetryOption, count, seconds
+from penstock.tasks.loading import ref_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.queues import from_environment, make_queue
 from penstock.tasks.registry import Registry
@@ -219,6 +220,7 @@ class Penstock:
             grace=self.settings.grace if grace is None else seconds("grace", grace),
             fingerprints=self.registry.fingerprints,
             retentions=tuple(queue.retention for queue in self.queues.values()),
+            clean_up_at=self.settings.clean_up_at,
             keep_dead=self.settings.keep_dead_letters_for,
             app_ref=app_ref,
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
@@ -239,7 +241,8 @@ class Penstock:
     ) -> InProcessWorker:
         """A worker inside this process, for an app that is open: `await app.worker().run()`."""
         self.engine  # noqa: B018 - refuses here where the app is not open
-        host = self.worker_host(queues=queues, slots=slots, lease=lease, grace=grace)
+        app_ref = ref_of(self, (task.fn.__module__ for task in self.tasks.values()))
+        host = self.worker_host(app_ref=app_ref, queues=queues, slots=slots, lease=lease, grace=grace)
         return InProcessWorker(host, self._heart_engine)
 
     @asynccontextmanager

@@ -255,8 +255,12 @@ class Engine(Protocol):
         """Cancel waiting and delayed jobs that passed their own expiry; how many."""
         ...
 
-    async def prune(self, retention: Retention, limit: int) -> int:
-        """Remove finished jobs beyond what the queue keeps, with their keys; how many, at most `limit`."""
+    async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
+        """Remove finished jobs beyond what the queue keeps, with their keys; how many, at most `limit`.
+
+        `run` names a clean-up that is done once for a queue, by whoever comes first: for the others, and for
+        a name that sorts before the latest, nothing is removed.
+        """
         ...
 
     async def purge(self, older_than: float, limit: int) -> int:

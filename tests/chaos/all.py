@@ -10,14 +10,14 @@ RUNS = ("kills", "zombies", "restarts", "cuts")
 
 def main() -> None:
     """Arguments such as --seed go to each of them."""
-    codes = {
-        name: subprocess.run(
-            [sys.executable, "-m", f"tests.chaos.{name}", *sys.argv[1:]], check=False
-        ).returncode
-        for name in RUNS
-    }
+    codes = {name: _run(name) for name in RUNS}
     print("  ".join(f"{name} {'OK' if code == 0 else 'FAILED'}" for name, code in codes.items()))
     sys.exit(1 if any(codes.values()) else 0)
+
+
+def _run(name: str) -> int:
+    command = [sys.executable, "-m", f"tests.chaos.{name}", *sys.argv[1:]]
+    return subprocess.run(command, check=False).returncode
 
 
 if __name__ == "__main__":

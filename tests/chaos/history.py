@@ -40,7 +40,7 @@ class Record:
 
     state: str
     finished_wall: float | None = None
-    lost_by: tuple[str, ...] = ()  # the workers that were lost while they held it
+    lost: tuple[tuple[str, float], ...] = ()  # the workers that died holding it, and when it was taken back
 
 
 @dataclass(slots=True)
@@ -60,6 +60,7 @@ class Verdict:
     interrupted: int = 0
     by_expiry: int = 0  # second starts explained by an expired heartbeat
     recovery: list[float] = field(default_factory=list)  # seconds from the kill to the next start
+    back: list[float] = field(default_factory=list)  # seconds from the kill until it was taken back
 
     @property
     def faults(self) -> dict[str, int]:
@@ -70,12 +71,21 @@ class Verdict:
 
     def recovered_in(self, share: float) -> float:
         """The recovery time that this share of the interrupted jobs did not exceed."""
-        ordered = sorted(self.recovery)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+        return _quantile(self.recovery, share)
 
     def recovery_figures(self) -> str:
-        half, most, worst = (self.recovered_in(share) for share in (0.5, 0.99, 1.0))
-        return f"recovery p50 {half:.2f} s, p99 {most:.2f} s, worst {worst:.2f} s"
+        back = f"taken back {_figures(self.back)}; " if self.back else ""
+        return f"{back}running again {_figures(self.recovery)}"
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
+def _figures(values: Sequence[float]) -> str:
+    half, most, worst = (_quantile(values, share) for share in (0.5, 0.99, 1.0))
+    return f"p50 {half:.2f} s, p99 {most:.2f} s, worst {worst:.2f} s"
 
 
 def read(path: Path) -> list[Event]:
@@ -110,9 +120,11 @@ def check(
         verdict.double = completed - sum(record.state == "completed" for record in records.values())
     deaths = _deaths(events, "pids")
     holders = _deaths(events, "workers")
+    walls = _deaths(events, "workers", "wall")
     for job, job_runs in runs.items():
-        lost_by = records[job].lost_by if job in records else ()
-        held = sorted(t for worker in lost_by for t in holders.get(worker, ()))
+        lost = records[job].lost if job in records else ()
+        held = sorted(t for worker, _ in lost for t in holders.get(worker, ()))
+        verdict.back += [at - t for worker, at in lost for t in walls.get(worker, ())]
         _check_starts(verdict, job_runs, deaths, expired, held)
     return verdict
 
@@ -130,13 +142,13 @@ def _runs(events: Sequence[Event]) -> dict[str, list[Run]]:
     return runs
 
 
-def _deaths(events: Sequence[Event], named: str) -> dict[Any, list[float]]:
+def _deaths(events: Sequence[Event], named: str, clock: str = "t") -> dict[Any, list[float]]:
     """When each process, or each worker, was killed."""
     deaths: dict[Any, list[float]] = defaultdict(list)
     for e in events:
         if e["f"] == "kill":
             for who in e.get(named, ()):
-                deaths[who].append(e["t"])
+                deaths[who].append(e[clock])
     return deaths
 
 

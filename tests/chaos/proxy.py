@@ -13,7 +13,7 @@ from typing import Self
 _DONE = b"Z\x00\x00\x00\x05I"
 _BLOCK = 65_536
 
-Matches = Callable[[bytes, bytes], bool]  # (what was asked, what is answered) -> cut this answer
+Matches = Callable[[bytes], bool]
 
 
 class Proxy:
@@ -21,7 +21,8 @@ class Proxy:
 
     def __init__(self, host: str, port: int) -> None:
         self._target = (host, port)
-        self._matches: Matches | None = None
+        self._asks: Matches | None = None
+        self._answers: Matches | None = None
         self._left = 0
         self._lock = threading.Lock()
         self._loop = asyncio.new_event_loop()
@@ -49,15 +50,14 @@ class Proxy:
         host, port = self._target
         return url.replace(f"{host}:{port}", f"127.0.0.1:{self.port}")
 
-    def arm(self, matches: Matches, times: int) -> None:
-        """Cut the next `times` answers that match."""
+    def arm(self, asks: Matches, answers: Matches, times: int) -> None:
+        """Cut the next `times` answers that match, to questions that match."""
         with self._lock:
-            self._matches, self._left = matches, times
+            self._asks, self._answers, self._left = asks, answers, times
 
-    @property
-    def armed(self) -> int:
-        """How many cuts are still to come."""
-        return self._left
+    def holds(self, asked: bytes) -> bool:
+        """Whether the answer to this may be one to swallow, and must not be passed on in parts."""
+        return self._left > 0 and self._asks is not None and self._asks(asked)
 
     async def _serve(self, ready: Future[int]) -> None:
         server = await asyncio.start_server(self._pass, "127.0.0.1", 0)
@@ -79,9 +79,9 @@ class Proxy:
         await line.carry()
 
     def take(self, asked: bytes, answer: bytes) -> bool:
-        """Whether this answer is one to swallow."""
+        """Whether this answer is swallowed."""
         with self._lock:
-            if not self._left or self._matches is None or not self._matches(asked, answer):
+            if not self.holds(asked) or self._answers is None or not self._answers(answer):
                 return False
             self._left -= 1
             self.cut.append(answer)
@@ -89,7 +89,7 @@ class Proxy:
 
 
 class _Line:
-    """One connection. Answers are held until complete, so that one is passed on or swallowed whole."""
+    """One connection."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class _Line:
                     if self._proxy.take(self._asked, answer):
                         return
                     self._asked = b""
-                elif self._proxy.armed and len(answer) < 1_000_000:
+                elif self._proxy.holds(self._asked):
                     continue
                 self._writer.write(answer)
                 await self._writer.drain()

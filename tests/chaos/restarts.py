@@ -7,6 +7,7 @@ import random
 import sys
 import threading
 import time
+from statistics import median
 from typing import Any
 
 from tests.chaos import history, tasks
@@ -55,7 +56,6 @@ def run(engine: str, given: argparse.Namespace) -> bool:
         feeder.join()
         drained = made.drain(patience=60)
         found = made.judge()
-        # A crash may come between the work and its settlement; the reply lost, it is told again, not done again.
         resumed = _resumed(history.read(made.history), ready)
         faults: dict[str, Any] = dict(found.faults)
         if max(resumed) > BOUND:
@@ -67,8 +67,8 @@ def run(engine: str, given: argparse.Namespace) -> bool:
         return verdict(
             made,
             faults,
-            f"{len(ready)} crashes of the server, {len(made.acknowledged)} jobs, {found.runs} runs; work resumed "
-            f"after {sorted(resumed)[len(resumed) // 2]:.2f} s in the middle, {max(resumed):.2f} s at worst",
+            f"{len(ready)} crashes of the server, {len(made.acknowledged)} jobs, {found.runs} runs; "
+            f"work resumed after {median(resumed):.2f} s in the middle, {max(resumed):.2f} s at worst",
         )
 
 

@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +115,8 @@ class Stage:
         while page := self.ask(lambda e, after=after: e.jobs(JobFilter(), 200, after)):
             for job in page:
                 ended = job.finished_at.timestamp() if job.finished_at else None
-                lost_by = tuple(error["worker"] for error in job.errors)
-                found[job.id] = history.Record(job.state.value, ended, lost_by)
+                lost = tuple((e["worker"], _wall(e["at"])) for e in job.errors if e["type"] == "WorkerLost")
+                found[job.id] = history.Record(job.state.value, ended, lost)
             after = page[-1].id
         return found
 
@@ -143,6 +144,10 @@ class Stage:
             self._told = time.monotonic()
             end = "\r" if sys.stdout.isatty() else "\n"
             print(f"{self.engine:<9}{text:<80}", end=end, flush=True)
+
+
+def _wall(at: str) -> float:
+    return datetime.fromisoformat(at).timestamp()
 
 
 @contextlib.contextmanager

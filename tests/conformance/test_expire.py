@@ -15,6 +15,13 @@ async def test_a_waiting_job_past_its_expiry_is_cancelled_and_says_why(engine, w
     assert await claim(engine) == []
 
 
+async def test_a_job_past_its_expiry_is_not_begun_even_before_the_sweep(engine, worker, clock):
+    job = await put(engine, expire_after=10)
+    clock.advance(11)
+    assert await claim(engine) == []
+    assert await state(engine, job) is State.WAITING
+
+
 async def test_a_job_within_its_time_is_left_alone(engine, clock):
     job = await put(engine, expire_after=10)
     clock.advance(9)

@@ -125,3 +125,14 @@ async def test_pruning_a_failed_job_leaves_its_dead_letter(engine, worker):
     assert await engine.get(held.id) is None
     assert await engine.dead_letter(held.id) is not None
     assert await engine.dead_count() == 1
+
+
+async def test_a_named_clean_up_is_done_once_for_a_queue_whoever_comes_first(engine, worker, clock):
+    await finish_many(engine, clock, 4)
+    await finish_many(engine, clock, 2, queue="other")
+    everything = Retention(QUEUE, keep_completed=0)
+    assert await engine.prune(everything, 3, run="2026-01-05") == 3
+    assert await engine.prune(everything, 3, run="2026-01-05") == 0
+    assert await engine.prune(everything, 3, run="2026-01-04") == 0
+    assert await engine.prune(Retention("other", keep_completed=0), 3, run="2026-01-05") == 2
+    assert await engine.prune(everything, 3, run="2026-01-06") == 1

@@ -87,6 +87,14 @@ async def test_the_tokens_of_a_released_claim_are_void(engine, worker):
     assert (await read(engine, held.id)).state is State.WAITING
 
 
+async def test_the_tokens_of_a_released_claim_are_void_also_when_the_job_ends_without_them(engine, worker):
+    await put(engine)
+    [held] = await claim(engine, request="r1")
+    await engine.release(WORKER, "r1")
+    await engine.cancel([held.id], "no")
+    assert not await settle(engine, held, again=True)
+
+
 async def test_a_released_job_asked_to_stop_is_cancelled(engine, worker):
     await put(engine)
     [held] = await claim(engine, request="r1")

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -324,7 +322,7 @@ class Life(RuleBasedStateMachine):
         """What was claimed must be what the model would give: as many, first in rank, lane by lane."""
         lanes: dict[tuple[str, str | None], list[Modelled]] = {}
         for job in sorted(self.model.values(), key=lambda j: j.rank):
-            open_to = job.misfit is None or job.misfit != signature
+            open_to = job.misfit != signature and (job.expires is None or job.expires > self.clock.now())
             if (
                 job.state is State.WAITING
                 and job.queue in per_queue
@@ -619,18 +617,10 @@ class Life(RuleBasedStateMachine):
 UNHURRIED = pytest.mark.timeout(0 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 600)
 
 
-@pytest.fixture
-def in_memory() -> Iterator[Path]:
-    """A folder that needs no disk, where the system has one: durability is tested elsewhere."""
-    shared = Path("/dev/shm")
-    with TemporaryDirectory(dir=shared if shared.exists() else None) as folder:
-        yield Path(folder)
-
-
 @UNHURRIED
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_every_life_of_a_job_is_as_the_model_says(kind, in_memory, request):
+def test_every_life_of_a_job_is_as_the_model_says(kind, tmp_path, request):
     phases = (Phase.reuse, Phase.generate, Phase.shrink)  # explaining would take longer than all the rest
     run_state_machine_as_test(
-        lambda: Life(make_place(kind, in_memory, request)), settings=settings(phases=phases)
+        lambda: Life(make_place(kind, tmp_path, request)), settings=settings(phases=phases)
     )

@@ -107,7 +107,7 @@ def test_the_shop_of_the_readme_is_enqueued_and_drained(tmp_path: Path) -> None:
 
 def test_the_pytest_example_passes_with_the_installed_plugin(tmp_path: Path) -> None:
     python_of(ROOT / "docs" / "testing.md", tmp_path)
-    assert "1 passed" in run(tmp_path, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_shop.py")
+    assert "1 passed" in run(tmp_path, "-m", "pytest", "-q", "-p", "no:asyncio", "test_shop.py")
 
 
 def console_lines() -> list[Any]:

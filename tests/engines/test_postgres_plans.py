@@ -23,11 +23,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def crowded() -> AsyncIterator[PostgresEngine]:
-    """Many jobs waiting, many parked ahead of them, many finished; statistics as they would be."""
+    """Many jobs waiting, parked ahead of them, delayed and finished; statistics as they would be."""
     async with fresh_engine() as engine:
         await register(engine, ttl=3600)
         await engine.enqueue(news(MANY))
         await engine.enqueue(news(MANY, lane=f"{QUEUE}?other", priority=1))
+        await engine.enqueue(news(MANY, delay=3600, expire_after=3600))
         await ask(f"""
             insert into {engine.schema}.finished (
                 id, queue, task, lane, state, args, is_unique, priority, attempt, max_attempts, created_at,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,3 +65,28 @@ def quick(monkeypatch: Any) -> Iterator[None]:
 
 def clock_of(app: Penstock) -> Clock:
     return app._clock
+
+
+class FakeProcess:
+    """A child that ends when told."""
+
+    def __init__(self, code: int | None = None) -> None:
+        self.pid = 2**22 + 1
+        self.returncode = code
+        self.killed: list[int] = []
+        self._over = asyncio.Event()
+        if code is not None:
+            self._over.set()
+
+    def send_signal(self, number: int) -> None:
+        self.killed.append(number)
+        self.end(-number)
+
+    def end(self, code: int) -> None:
+        self.returncode = code
+        self._over.set()
+
+    async def wait(self) -> int:
+        await self._over.wait()
+        assert self.returncode is not None
+        return self.returncode

@@ -41,12 +41,12 @@ def test_a_second_run_after_a_kill_is_explained_and_its_recovery_measured() -> N
 
 
 def test_recovery_counts_from_the_kill_of_the_last_worker_that_held_the_job() -> None:
-    first, second = kill(3, 1), [{"t": 6, "f": "kill", "pids": [3], "workers": ["w3"]}]
+    first, second = kill(3, 1), [{"t": 6, "f": "kill", "wall": 6 + WALL, "pids": [3], "workers": ["w3"]}]
     events = run("1", 1, None) + first + second + run("2", 7, 8, pid=2)
-    records = {"a": Record("completed", 9 + WALL, lost_by=("w1", "w3"))}
+    records = {"a": Record("completed", 9 + WALL, lost=(("w1", 4.0), ("w3", 6.5 + WALL)))}
     verdict = check(events, ["a"], records)
     assert verdict.faults == {}
-    assert verdict.recovery == [1]
+    assert (verdict.recovery, verdict.back) == ([1], [0.5])
 
 
 def test_a_run_killed_after_its_end_and_before_its_settlement_may_run_again() -> None:

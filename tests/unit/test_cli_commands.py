@@ -340,3 +340,38 @@ def test_a_worker_that_cannot_start_says_why_once_and_exits_1(run: Run) -> None:
     said = run("worker", "--app", "nosuch:app")
     assert said.code == 1
     assert said.err.count("no module 'nosuch'") == 1
+
+
+def test_running_and_parked_jobs_and_workers_are_shown_as_they_are(run: Run, shop: Penstock) -> None:
+    from penstock.engine import Settlement, Want, WorkerInfo
+    from penstock.model.job import NewJob
+    from penstock.model.outcome import Park, Released
+    from penstock.tasks.ids import new_id
+
+    async def prepare() -> tuple[str, str]:
+        async with shop:
+            engine = shop.engine
+            await engine.register(WorkerInfo(id="w1", name="host:1", queues=("default", "x"), slots=2), 600.0)
+            lost = NewJob(new_id(), "elsewhere", "unknown")
+            held = NewJob(new_id(), "default", "fail", '{"what":"x"}')
+            await engine.enqueue([lost, held])
+            want = Want("w1", "r", {"default": 1, "elsewhere": 1}, 2, shop.registry.fingerprints())
+            for claim in await engine.claim(want):
+                if claim.id == held.id:
+                    await engine.progress(claim.id, claim.token, '{"percent": 40, "message": "half"}')
+                else:
+                    parked = Released("nobody knows it", park=Park("unknown", "nobody knows it"))
+                    await engine.settle([Settlement(claim.id, claim.token, parked)])
+            return held.id, lost.id
+
+    held, lost = asyncio.run(prepare())
+    assert "40 % half" in run("jobs", "--state", "active").out
+    assert [job["id"] for job in run("jobs", "--parked", "--json").json] == [lost]
+    assert "parked until a worker comes" in run("job", lost).out
+    assert "not declared here" in run("queues").out
+    workers = run("workers")
+    assert "host:1" in workers.out
+    assert "1/2" in workers.out
+    assert run("workers", "--json").json[0]["name"] == "host:1"
+    assert "asked to stop it" in run("cancel", held).out
+    assert run("cancel", held, "--json").json["state"] == "active"

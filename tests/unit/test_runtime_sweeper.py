@@ -136,3 +136,24 @@ async def test_every_chore_is_done_and_a_due_job_is_staged_sooner(sweeper: Sweep
     while engine.verbs().count("stage") == before:
         await asyncio.sleep(0)
     sweeping.cancel()
+
+
+async def test_what_is_too_old_is_cleaned_up_once_a_day_by_the_first_who_comes(
+    app: Penstock, clock: FakeClock, engine: Flaky
+) -> None:
+    job = await app.tasks["hello"].aenqueue()
+    worker = make_worker(app)
+    await app.engine.register(worker.info(), 30.0)
+    want = Want(worker.id, "r", {"default": 9}, 9, app.registry.fingerprints())
+    for claim in await app.engine.claim(want):
+        await app.engine.settle([Settlement(claim.id, claim.token, COMPLETED)])
+    options = app.worker_host().options
+    first, second = (Sweeper(engine, options, now=clock.now) for _ in range(2))  # type: ignore[arg-type]
+    assert 0 < await first.clean_up() <= 86_460
+    clock.advance(hours=25)
+    await first.prune()
+    assert await state(app, job.id) is State.COMPLETED
+    await second.clean_up()
+    assert await state(app, job.id) is None
+    runs = [more["run"] for verb, _, more in engine.calls if verb == "prune" and more]
+    assert len(set(runs)) == 2

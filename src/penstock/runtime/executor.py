@@ -22,8 +22,8 @@ from penstock.runtime.links import Lines
 from penstock.runtime.running import Running, Stop
 from penstock.runtime.solo import ChildDied, SoloPool
 from penstock.runtime.threads import Threads
-from penstock.tasks.registry import Registry
 from penstock.tasks.declared import Execute
+from penstock.tasks.registry import Registry
 from penstock.tasks.task import Task
 
 log = logging.getLogger("penstock.worker")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import time
 
 from penstock.engine import Retention
 
@@ -18,6 +19,7 @@ class WorkerOptions:
     grace: float = 30.0  # seconds that running jobs get to finish when the worker stops
     fingerprints: Callable[[], Mapping[str, str]]  # the tasks this worker knows now, by signature
     retentions: tuple[Retention, ...] = ()
+    clean_up_at: time = time(3)  # of the day, in UTC
     keep_dead: float = 30 * 86_400.0  # seconds
     app_ref: str | None = None  # module:app, for jobs that run in a process of their own
     unkept: frozenset[str] = field(default=frozenset())  # queues whose completed jobs leave no record

@@ -130,6 +130,7 @@ class Pump:
             self._succeeded(ends, want, settled)
         self._talking = False
         self._exchanged.set()
+        await asyncio.sleep(0)  # what was just started and takes no time ends first, to go with the next call
 
     async def listen(self) -> None:
         """Wait for wake-ups, and look by ourselves now and then: a wake-up is only a hint."""

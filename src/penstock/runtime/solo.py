@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ from penstock.runtime.wire import MAX_LINE, end_from_wire, pack, unpack
 OnProgress = Callable[[str], None]
 
 MAX_IDLE = 4  # children kept warm
+STARTS = max(1, (os.cpu_count() or 1) // 2)  # children starting at the same time
 
 
 class ChildDied(Exception):
@@ -30,28 +32,79 @@ class ChildDied(Exception):
 
 
 class SoloPool:
-    """Starts a child when one is needed, keeps a few for the next jobs. Touched by the event loop only."""
+    """Starts a child when one is needed, keeps a few for the next jobs. Touched by the event loop only.
+
+    Starting takes half a second of computing, so few start at once: a job takes the first child that comes
+    free, be it new or done with another job.
+    """
 
     def __init__(self, app_ref: str | None, worker: str) -> None:
         self._app_ref = app_ref
         self._worker = worker
         self._idle: list[_Child] = []
+        self._waiting: deque[asyncio.Future[_Child]] = deque()
+        self._starting: set[asyncio.Task[None]] = set()
 
     async def run(self, claim: Claim, on_progress: OnProgress) -> End:
         """Run a job alone. Cancelling this call kills the child."""
-        child = self._idle.pop() if self._idle else await self._start()
+        child = await self._take()
         try:
             end = await child.run(claim, on_progress)
         except BaseException:
             await child.kill()
             raise
-        if len(self._idle) < MAX_IDLE:
+        await self._give(child)
+        return end
+
+    async def _take(self) -> _Child:
+        while self._idle:
+            if (child := self._idle.pop()).is_alive:
+                return child
+        turn: asyncio.Future[_Child] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        self._start_more()
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:
+                await self._give(turn.result())
+            raise
+
+    async def _give(self, child: _Child) -> None:
+        """To the one who has waited longest; else it is kept warm."""
+        if (turn := self._next()) is not None:
+            turn.set_result(child)
+        elif len(self._idle) < MAX_IDLE:
             self._idle.append(child)
         else:
             await child.kill()
-        return end
 
-    async def _start(self) -> _Child:
+    def _next(self) -> asyncio.Future[_Child] | None:
+        while self._waiting:
+            if not (turn := self._waiting.popleft()).done():
+                return turn
+        return None
+
+    def _start_more(self) -> None:
+        if len(self._starting) < min(STARTS, len(self._waiting)):
+            task = asyncio.create_task(self._start())
+            self._starting.add(task)
+            task.add_done_callback(self._started)
+
+    def _started(self, task: asyncio.Task[None]) -> None:
+        self._starting.discard(task)
+        self._start_more()
+
+    async def _start(self) -> None:
+        try:
+            child = await self._new()
+        except Exception as error:  # noqa: BLE001 - it travels to the job that waits
+            if (turn := self._next()) is not None:
+                turn.set_exception(error)
+        else:
+            await self._give(child)
+
+    async def _new(self) -> _Child:
         if self._app_ref is None:
             raise InvalidOption(
                 "running a job in a process of its own needs to know where the app is; "
@@ -60,6 +113,11 @@ class SoloPool:
         return await _Child.start(self._app_ref, self._worker)
 
     async def close(self) -> None:
+        for turn in self._waiting:
+            turn.cancel()
+        self._waiting.clear()
+        for task in tuple(self._starting):
+            task.cancel()
         for child in self._idle:
             await child.kill()
         self._idle.clear()
@@ -89,8 +147,16 @@ class _Child:
                 start_new_session=True,
             )
         child = cls(process, *await asyncio.open_connection(sock=ours, limit=MAX_LINE))
-        await child._loaded(app_ref)
+        try:
+            await child._loaded(app_ref)
+        except BaseException:
+            await child.kill()
+            raise
         return child
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.returncode is None
 
     async def _loaded(self, app_ref: str) -> None:
         # A child that cannot load the app says nothing about the job: that is no crash of the job's.

@@ -107,6 +107,9 @@ class Supervised:
         self._grace = hello["grace"]
         board.beaten(time.monotonic())
         await _insist(lambda: engine.register(worker, board.ttl), board.ttl)
+        log.info(
+            "worker %s takes jobs from %s, %d at once", worker.name, ", ".join(worker.queues), worker.slots
+        )
         self._tell({"go": True})
         if self._drain is not None:
             self._tell({"drain": self._drain})
@@ -144,7 +147,9 @@ class Supervised:
         begun = board.begun()
         rescued = await _insist(lambda: engine.rescue_worker(worker.id, begun, judge), board.ttl)
         self.ended_well = code in (0, EXIT_RECYCLE, EXIT_EXPIRED)
-        if not self.ended_well:
+        if self.ended_well:
+            log.info("worker %s ended", worker.name)
+        else:
             log.error(
                 "worker %s died: %s; %d of its jobs were taken back",
                 worker.name,

@@ -64,6 +64,8 @@ class Supervisor:
         """The first call drains, the second hands running jobs back at once."""
         self._signals += 1
         self._stopping.set()
+        if self._signals == 1 and not self.problem:
+            log.info("draining; a second signal hands running jobs back at once")
         for worker in self._workers:
             worker.drain(now=self._signals > 1)
 

@@ -6,8 +6,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
-from penstock.engine import Engine
+from penstock.engine import Engine, Retention
 from penstock.model.decide import judge
 from penstock.model.errors import EngineError
 from penstock.runtime.backoff import jittered
@@ -18,19 +20,23 @@ log = logging.getLogger("penstock.sweeper")
 STEP = 500  # rows a round touches at most
 LOOK_AHEAD = 1.2  # seconds; jobs delayed elsewhere may fall due sooner than the next we know of
 
+CLEAN_UP = 1_000  # records the daily clean-up removes of one queue, at most
+
 Chore = Callable[[], Awaitable[float]]
+Now = Callable[[], datetime]
 
 
 class Sweeper:
     """Each chore does one bounded round and says in how many seconds to come again."""
 
-    def __init__(self, engine: Engine, options: WorkerOptions) -> None:
+    def __init__(self, engine: Engine, options: WorkerOptions, now: Now = lambda: datetime.now(UTC)) -> None:
         self._engine = engine
+        self._now = now
         self._options = options
         self._sooner = asyncio.Event()
         now = time.monotonic()
         self._chores: dict[Chore, float] = dict.fromkeys(
-            (self.stage, self.rescue, self.expire, self.prune, self.purge, self.tidy), now
+            (self.stage, self.rescue, self.expire, self.prune, self.clean_up, self.purge, self.tidy), now
         )
 
     def due_in(self, seconds: float) -> None:
@@ -80,8 +86,19 @@ class Sweeper:
         return 0.0 if await self._engine.expire(STEP) >= STEP else jittered(30.0)
 
     async def prune(self) -> float:
-        removed = [await self._engine.prune(retention, STEP) for retention in self._options.retentions]
+        removed = [await self._engine.prune(_all_day(kept), STEP) for kept in self._options.retentions]
         return 0.1 if STEP in removed else jittered(60.0)
+
+    async def clean_up(self) -> float:
+        """Once a day for each queue, whichever worker comes first: remove what has grown too old."""
+        now = self._now()
+        last = datetime.combine(now.date(), self._options.clean_up_at, UTC)
+        if last > now:
+            last -= timedelta(days=1)
+        for kept in self._options.retentions:
+            aged = replace(kept, keep_completed=None, keep_failed=None)
+            await self._engine.prune(aged, CLEAN_UP, run=last.isoformat())
+        return (last + timedelta(days=1) - now).total_seconds() + jittered(60.0)
 
     async def purge(self) -> float:
         return 0.1 if await self._engine.purge(self._options.keep_dead, STEP) >= STEP else jittered(3600.0)
@@ -89,3 +106,9 @@ class Sweeper:
     async def tidy(self) -> float:
         await self._engine.tidy()
         return jittered(30.0)
+
+
+def _all_day(kept: Retention) -> Retention:
+    """What is bounded by count is cleaned by age once a day; what is not has only its age as a bound."""
+    by_count = kept.keep_completed is not None and kept.keep_failed is not None
+    return replace(kept, max_age=None) if by_count else kept

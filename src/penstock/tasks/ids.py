@@ -23,7 +23,9 @@ class IdMaker:
         self._lock = Lock()
         self._ms = 0
         self._counter = 0
-        self._pool = b""  # randomness of the system's, asked for rarely because that takes longer than the rest
+        self._pool = (
+            b""  # randomness of the system's, asked for rarely because that takes longer than the rest
+        )
         self._at = 0
 
     def __call__(self) -> str:

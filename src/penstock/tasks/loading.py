@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,6 +39,17 @@ def load_app(ref: str) -> Any:
     if not hasattr(app, "worker_host"):
         raise InvalidOption(f"{ref!r} is a {type(app).__name__}, not a Penstock app")
     return app
+
+
+def ref_of(app: object, modules: Iterable[str]) -> str | None:
+    """Where another process can load this app from; None where none of the modules holds it."""
+    for name in ("__main__", *sorted(set(modules))):
+        module = sys.modules.get(name)
+        for attribute, value in vars(module).items() if module else ():
+            if value is app:
+                where = getattr(module, "__file__", None) if name == "__main__" else name
+                return f"{where}:{attribute}" if where else None
+    return None
 
 
 def _from_name(name: str) -> ModuleType:

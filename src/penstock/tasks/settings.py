@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import time
 from typing import Any
 
 from pydantic import AliasChoices, Field, ValidationError
@@ -57,6 +58,7 @@ class Settings(BaseSettings):
         5_000, ge=0, validation_alias=_named("PENSTOCK_KEEP_FAILED", "JOB_QUEUE_REMOVE_ON_FAIL")
     )
     keep_for: float | None = Field(DAY, ge=0)  # seconds since the end
+    clean_up_at: time = time(3)  # of the day, in UTC: when what is older than keep_for is removed
     keep_dead_letters_for: float = Field(30 * DAY, ge=0)
     max_args_bytes: int = Field(MAX_ARGS_BYTES, ge=2)
     max_result_bytes: int = Field(MAX_RESULT_BYTES, ge=2)

@@ -10,7 +10,6 @@ from penstock.model.names import check_schema
 
 _PACKAGE = "penstock.engines.postgres"
 _COMMENT = re.compile(r"^\s*--.*\n", re.MULTILINE)
-_INDENT = re.compile(r"\n\s+")  # the driver remembers how it read a statement only up to 4,096 characters
 _PART = re.compile(r"\{(_\w+)\}")
 
 
@@ -20,7 +19,7 @@ def catalog(schema: str) -> dict[str, str]:
     schema = check_schema(schema)
     bare = {name: _COMMENT.sub("", text).strip() for name, text in statements.load(_PACKAGE).items()}
     return {
-        name: _INDENT.sub("\n", _PART.sub(lambda part: bare[part[1]], text)).replace("{schema}", schema)
+        name: _PART.sub(lambda part: bare[part[1]], text).replace("{schema}", schema)
         for name, text in bare.items()
     }
 

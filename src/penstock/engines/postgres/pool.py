@@ -62,17 +62,27 @@ class Pool:
 
     async def connect(self) -> psycopg.AsyncConnection[Any]:
         """A new connection, outside the pool."""
+        connecting = asyncio.ensure_future(self._connect())
+        try:
+            return await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            # A connection given up halfway would stay open until somebody collects the garbage.
+            with suppress(EngineUnavailable):
+                await (await connecting).close()
+            raise
+
+    async def _connect(self) -> psycopg.AsyncConnection[Any]:
         try:
             if self.limited is None:
                 self.limited = await self._takes_options()
-            return await self._connect(_SESSION if self.limited else "")
+            return await self._dial(_SESSION if self.limited else "")
         except psycopg.Error as error:
             raise EngineUnavailable(f"cannot connect to {self.address}: {_first_line(error)}") from None
 
     async def _takes_options(self) -> bool:
         """Whether sessions begin with our limits: a pooler may refuse them, or take no notice."""
         try:
-            async with await self._connect(_SESSION) as connection:
+            async with await self._dial(_SESSION) as connection:
                 cursor = await connection.execute("select current_setting('lock_timeout') = '2s'")
                 return await cursor.fetchone() == (True,)
         except psycopg.OperationalError as error:
@@ -80,7 +90,7 @@ class Pool:
                 raise
             return False
 
-    async def _connect(self, session: str) -> psycopg.AsyncConnection[Any]:
+    async def _dial(self, session: str) -> psycopg.AsyncConnection[Any]:
         options = f"{self._options.get('options', '')} {session}".strip()
         arguments = {**self._options, "options": options} if options else self._options
         return await psycopg.AsyncConnection.connect(**arguments, autocommit=True, prepare_threshold=None)
@@ -108,6 +118,9 @@ class Pool:
             raise EngineError("this engine was opened in another process; after fork, open a new one")
 
     async def _wait_for_turn(self) -> None:
+        if not self._free.locked():
+            await self._free.acquire()
+            return
         try:
             async with asyncio.timeout(CALL_SECONDS):
                 await self._free.acquire()

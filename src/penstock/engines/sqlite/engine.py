@@ -140,8 +140,8 @@ class SqliteEngine:
             return 0
         return await self._write(lambda tx: upkeep.expire(tx, limit))
 
-    async def prune(self, retention: Retention, limit: int) -> int:
-        return await self._write(lambda tx: upkeep.prune(tx, retention, limit))
+    async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
+        return await self._write(lambda tx: upkeep.prune(tx, retention, limit, run))
 
     async def purge(self, older_than: float, limit: int) -> int:
         return await self._write(lambda tx: upkeep.purge(tx, older_than, limit))

@@ -41,8 +41,10 @@ def expire(tx: Tx, limit: int) -> int:
     return len(rows)
 
 
-def prune(tx: Tx, retention: Retention, limit: int) -> int:
+def prune(tx: Tx, retention: Retention, limit: int, run: str | None) -> int:
     """Remove the oldest finished jobs of a queue: too old first, then too many."""
+    if run is not None and not tx.change("cleanups_take", (retention.queue, run)):
+        return 0
     removed = 0
     if retention.max_age is not None:
         removed += _prune_aged(tx, retention.queue, tx.now - micro(retention.max_age), limit)

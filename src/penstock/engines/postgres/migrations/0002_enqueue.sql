@@ -9,6 +9,34 @@ language sql volatile as $$
         'hex')::uuid
 $$;
 
+-- What `enqueue` is given, as rows. See there for the fields and what stands for a missing one.
+create function {schema}.new_jobs(jobs json, moment timestamptz) returns setof {schema}.jobs
+language plpgsql as $$
+begin
+    return query
+    select
+        j.id, j.queue, j.task, coalesce(j.lane, j.queue),
+        case when j.due > moment then 'delayed' else 'waiting' end,
+        j.args, case when j.is_unique then j.key else nullif(nullif(j.key, ''), j.id::text) end, j.is_unique,
+        j.priority, 0, j.max_attempts, {schema}.rank_of(j.due, j.priority), moment, j.due,
+        j.due + j.expire_after * interval '1 s', null::timestamptz, null::timestamptz, j.owner, j.options,
+        null::text, null::text, null::uuid, null::uuid, null::json, null::text, null::jsonb,
+        0::double precision, false, 0, 0, false, null::uuid
+    from (
+        select
+            coalesce(g.id, {schema}.uuid7(moment)) as id, coalesce(g.queue, 'default') as queue, g.task,
+            coalesce(g.args, '{}') as args, g.key, g.lane, g.owner, g.options,
+            g.key is not null and coalesce(g."unique", g.key <> '') as is_unique,
+            coalesce(g.priority, 3::smallint) as priority, coalesce(g.max_attempts, 3) as max_attempts,
+            moment + coalesce(g.delay, 0) * interval '1 s' as due, g.expire_after
+        from json_to_recordset(jobs) as g (
+            id uuid, queue text, task text, args text, key text, "unique" boolean, priority smallint,
+            delay double precision, max_attempts integer, owner text, expire_after double precision, options text,
+            lane text)
+    ) j;
+end
+$$;
+
 -- Put rows in, count them and wake those who wait.
 create function {schema}.insert_jobs(items {schema}.jobs[]) returns void
 language plpgsql as $$
@@ -51,42 +79,32 @@ language plpgsql set lock_timeout = '2s' as $$
 declare
     moment constant timestamptz := coalesce(at, clock_timestamp());
     items {schema}.jobs[];
-    keyed boolean;
     ids uuid[];
     states text[];
     stale uuid[];
 begin
-    select array_agg(item order by n), bool_or((item).is_unique) into items, keyed
-    from (
-        select n, row(
-            j.id, j.queue, j.task, coalesce(j.lane, j.queue),
-            case when j.due > moment then 'delayed' else 'waiting' end,
-            j.args, case when j.is_unique then j.key else nullif(nullif(j.key, ''), j.id::text) end, j.is_unique, j.priority, 0, j.max_attempts,
-            {schema}.rank_of(j.due, j.priority), moment, j.due, j.due + j.expire_after * interval '1 s',
-            null, null, j.owner, j.options, null, null, null, null, null, null, null,
-            0, false, 0, 0, false, null
-        )::{schema}.jobs as item
-        from (
-            select n, coalesce(g.id, {schema}.uuid7(moment)) as id, coalesce(g.queue, 'default') as queue,
-                g.task, coalesce(g.args, '{}') as args, g.key, g.lane, g.owner, g.options,
-                g.key is not null and coalesce(g."unique", g.key <> '') as is_unique,
-                coalesce(g.priority, 3) as priority, coalesce(g.max_attempts, 3) as max_attempts,
-                moment + coalesce(g.delay, 0) * interval '1 s' as due, g.expire_after
-            from rows from (json_to_recordset(jobs) as (
-                id uuid, queue text, task text, args text, key text, "unique" boolean, priority integer,
-                delay double precision, max_attempts integer, owner text, expire_after double precision,
-                options text, lane text
-            )) with ordinality as g(id, queue, task, args, key, "unique", priority, delay, max_attempts, owner,
-                                    expire_after, options, lane, n)
-        ) j
-    ) given;
-
-    if not keyed and not again then
-        perform {schema}.insert_jobs(items);
-        return query select i.id::text, i.state, false from unnest(items) i;
+    if not again and not exists (
+        select from json_to_recordset(jobs) as g (key text, "unique" boolean)
+        where g.key is not null and coalesce(g."unique", g.key <> '')
+    ) then
+        return query
+        with created as (
+            insert into {schema}.jobs as j select n.* from {schema}.new_jobs(jobs, moment) n
+            returning j.id, j.queue, j.lane, j.state
+        ),
+        counted as (
+            insert into {schema}.counts (queue, lane, state, n)
+            select c.queue, nullif(c.lane, c.queue), c.state, count(*) from created c group by 1, 2, 3
+        ),
+        woken as (
+            select count({schema}.wake(q.queue))
+            from (select distinct c.queue from created c where c.state = 'waiting') q
+        )
+        select c.id::text, c.state, false from created c, woken;
         return;
     end if;
 
+    items := array(select n from {schema}.new_jobs(jobs, moment) n);
     for round in 1..10 loop
         -- Sorted, so that two batches with the same keys wait for each other and never in a circle.
         insert into {schema}.keys (queue, task, key, job_id)

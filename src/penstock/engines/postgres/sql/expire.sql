@@ -1,8 +1,8 @@
 with moment as (select coalesce(%(now)s::timestamptz, now()) as now),
 past as (
-    select j.ctid as place from {schema}.jobs j, moment
-    where j.expires_at is not null and j.state in ('waiting', 'delayed') and j.expires_at <= moment.now
-    order by j.expires_at limit %(limit)s for update of j skip locked
+    select ctid as place from {schema}.jobs
+    where state in ('waiting', 'delayed') and expires_at <= coalesce(%(now)s::timestamptz, now())
+    order by expires_at limit %(limit)s for update skip locked
 ),
 gone as (
     delete from {schema}.jobs j using moment where j.ctid = any(array(select place from past))

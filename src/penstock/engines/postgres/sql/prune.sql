@@ -1,6 +1,5 @@
 -- Beyond the bound or past the age; a bound that is null keeps all.
-with moment as (select coalesce(%(now)s::timestamptz, now()) as now),
-beyond as (
+with beyond as (
     (select id from {schema}.finished
      where queue = %(queue)s and (state = 'completed') and %(keep_completed)s::bigint is not null
      order by finished_at desc, id desc offset coalesce(%(keep_completed)s::bigint, 0) limit %(limit)s)
@@ -9,14 +8,14 @@ beyond as (
      where queue = %(queue)s and not (state = 'completed') and %(keep_failed)s::bigint is not null
      order by finished_at desc, id desc offset coalesce(%(keep_failed)s::bigint, 0) limit %(limit)s)
     union
-    (select f.id from {schema}.finished f, moment
+    (select f.id from {schema}.finished f
      where f.queue = %(queue)s and (f.state = 'completed')
-        and f.finished_at < moment.now - %(max_age)s::double precision * interval '1 s'
+        and f.finished_at < coalesce(%(now)s::timestamptz, now()) - %(max_age)s::double precision * interval '1 s'
      order by f.finished_at, f.id limit %(limit)s)
     union
-    (select f.id from {schema}.finished f, moment
+    (select f.id from {schema}.finished f
      where f.queue = %(queue)s and not (f.state = 'completed')
-        and f.finished_at < moment.now - %(max_age)s::double precision * interval '1 s'
+        and f.finished_at < coalesce(%(now)s::timestamptz, now()) - %(max_age)s::double precision * interval '1 s'
      order by f.finished_at, f.id limit %(limit)s)
 ),
 doomed as (

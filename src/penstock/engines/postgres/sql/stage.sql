@@ -1,9 +1,9 @@
 -- Delayed jobs that are due become waiting. Answers whether there may be more, and the seconds to the next.
 with moment as (select coalesce(%(now)s::timestamptz, now()) as now),
 due as (
-    select j.ctid as place from {schema}.jobs j, moment
-    where j.state = 'delayed' and j.due_at <= moment.now
-    order by j.due_at limit %(limit)s for update of j skip locked
+    select ctid as place from {schema}.jobs
+    where state = 'delayed' and due_at <= coalesce(%(now)s::timestamptz, now())
+    order by due_at limit %(limit)s for update skip locked
 ),
 staged as (
     update {schema}.jobs j set state = 'waiting' where j.ctid = any(array(select place from due))

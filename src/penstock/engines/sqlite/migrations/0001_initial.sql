@@ -133,6 +133,12 @@ create table penstock_queues (
   paused integer not null default 0
 ) without rowid;
 
+-- The latest clean-up of a queue that is to be done once, by whoever comes first.
+create table penstock_cleanups (
+  queue text primary key,
+  run text not null
+) without rowid;
+
 -- Kept up to date by every verb, so that nobody counts by scanning. State 'dead': dead letters not recovered.
 create table penstock_counts (
   queue text not null,

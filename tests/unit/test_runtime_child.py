@@ -1,0 +1,279 @@
+"""A worker process and a solo process from the inside, in this very process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import time
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any, Self
+
+import pytest
+from runtime_kit import FakeProcess, make_app
+
+from penstock import Context, InvalidOption, Penstock, Snooze, SyncContext
+from penstock.engine import WorkerInfo
+from penstock.model.decide import Deferred, Returned
+from penstock.model.failure import Failure
+from penstock.model.job import Claim
+from penstock.runtime import child, solo, solo_child
+from penstock.runtime.board import Board
+from penstock.runtime.links import PipeLine
+from penstock.runtime.wire import end_to_wire, pack, unpack
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+CLAIM = Claim(
+    "job", "token", "default", "add", "default", '{"a": 1}', "key", 1, 3, 3, None, None, False, 0, AT, AT
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 0.0)
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[Penstock]:
+    made = make_app()
+
+    @made.task
+    def add(ctx: SyncContext, a: int) -> int:
+        ctx.progress(50)
+        return a + 1
+
+    @made.task
+    async def later(ctx: Context) -> None:
+        raise Snooze(3)
+
+    @made.task
+    async def nothing() -> None: ...
+
+    async with made:
+        yield made
+
+
+# -- the child --------------------------------------------------------------------------------------
+class Session:
+    """A child's inside, with the test as its supervisor."""
+
+    def __init__(self, app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.app = app
+        self._board_fd = Board.make_file(5)
+        self._writers: list[asyncio.StreamWriter] = []
+        connect = asyncio.open_connection
+
+        async def remembered(**more: Any) -> Any:
+            reader, writer = await connect(**more)
+            self._writers.append(writer)
+            return reader, writer
+
+        monkeypatch.setattr(asyncio, "open_connection", remembered)
+
+    async def __aenter__(self) -> Self:
+        ours, theirs = socket.socketpair()
+        Board.shared(self._board_fd, 5, 30.0).beaten(time.monotonic())
+        host = self.app.worker_host(slots=5, grace=5.0)
+        self.working = asyncio.create_task(child._work(host, theirs, self._board_fd))
+        reader, self._writer = await asyncio.open_connection(sock=ours)
+        self.hello = unpack(await reader.readline())
+        info = WorkerInfo(id=self.hello["worker"], name="n", queues=("default",), slots=5)
+        await self.app.engine.register(info, 30.0)
+        return self
+
+    def tell(self, message: dict[str, Any]) -> None:
+        self._writer.write(pack(message))
+
+    async def __aexit__(self, *_: object) -> None:
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGTERM)
+        for writer in self._writers:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+        os.close(self._board_fd)
+
+
+async def test_a_child_says_hello_waits_for_go_obeys_and_drains(
+    app: Penstock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Session(app, monkeypatch) as session:
+        assert (session.hello["slots"], session.hello["grace"]) == (5, 5.0)
+        job = await app.tasks["nothing"].aenqueue()
+        session.tell({"go": True})
+        session.tell({"orders": [False, [["no-job", "no-token"]], []]})
+        await job.aresult(20)
+        session.tell({"drain": "soon"})
+        assert await asyncio.wait_for(session.working, 20) == 0
+
+
+async def test_a_child_that_was_given_up_exits_to_begin_again(
+    app: Penstock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Session(app, monkeypatch) as session:
+        session.tell({"go": True})
+        session.tell({"orders": [True, [], []]})
+        assert await asyncio.wait_for(session.working, 20) == child.EXIT_EXPIRED
+
+
+async def test_a_child_that_is_not_told_to_go_does_not_claim(
+    app: Penstock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = await app.tasks["nothing"].aenqueue()
+    async with Session(app, monkeypatch) as session:
+        session.tell({"drain": "now"})
+        assert await asyncio.wait_for(session.working, 20) == child.EXIT_BAD_APP
+    assert (await job.arefresh()).state == "waiting"
+
+
+async def test_a_child_whose_supervisor_is_gone_ends_itself(
+    app: Penstock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timers: list[tuple[Any, ...]] = []
+
+    class Timer:
+        def __init__(self, *args: Any) -> None:
+            timers.append(args)
+
+        def start(self) -> None: ...
+
+    monkeypatch.setattr("penstock.runtime.child.threading.Timer", Timer)
+    reader = asyncio.StreamReader()
+    reader.feed_eof()
+    assert await child._read(reader) == {}
+    assert timers == [(1.0, os._exit, (1,))]
+
+
+async def test_a_child_that_cannot_load_its_app_says_why() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        code = await child._main({"app": "no_such_module:app", "wishes": {}}, theirs, -1)
+        assert code == child.EXIT_BAD_APP
+        assert "no_such_module" in unpack(ours.recv(4096))["failed"]
+
+
+# -- solo -------------------------------------------------------------------------------------------
+async def make_child(process: FakeProcess) -> tuple[solo._Child, asyncio.StreamReader, asyncio.StreamWriter]:
+    ours, theirs = socket.socketpair()
+    made = solo._Child(process, *await asyncio.open_connection(sock=ours))  # type: ignore[arg-type]
+    return made, *await asyncio.open_connection(sock=theirs)
+
+
+async def test_a_child_runs_one_job_and_tells_its_progress_and_end() -> None:
+    one, reader, writer = await make_child(FakeProcess())
+    said: list[str] = []
+    running = asyncio.create_task(one.run(CLAIM, said.append))
+    assert solo_child._claim_from(unpack(await reader.readline())) == CLAIM
+    writer.write(pack({"progress": "half"}) + pack({"end": end_to_wire(Returned("2"))}))
+    assert await running == Returned("2")
+    assert said == ["half"]
+    writer.close()
+    one._writer.close()
+
+
+async def test_a_child_that_dies_is_told_apart_from_one_that_cannot_load() -> None:
+    process = FakeProcess(-9)
+    one, _, writer = await make_child(process)
+    writer.write(b'{"half a li')
+    writer.close()
+    with pytest.raises(solo.ChildDied, match="SIGKILL"):
+        await one.run(CLAIM, print)
+    other, _, writer = await make_child(FakeProcess(1))
+    writer.close()
+    with pytest.raises(RuntimeError, match="could not load 'shop:app'"):
+        await other._loaded("shop:app")
+    one._writer.close()
+    other._writer.close()
+
+
+async def test_a_pool_keeps_a_few_children_warm_and_kills_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[object] = []
+    begun: list[object] = []
+
+    class Child:
+        is_alive = True
+
+        async def run(self, claim: Claim, on_progress: object) -> Returned:
+            if claim.id == "boom":
+                raise solo.ChildDied("gone")
+            begun.append(self)
+            while len(begun) < solo.MAX_IDLE + 2:
+                await asyncio.sleep(0)
+            return Returned()
+
+        async def kill(self) -> None:
+            killed.append(self)
+
+    async def start(_app: str, _worker: str) -> Any:
+        return Child()
+
+    monkeypatch.setattr(solo._Child, "start", start)
+    pool = solo.SoloPool("shop:app", "w")
+    await asyncio.gather(*(pool.run(CLAIM, print) for _ in range(solo.MAX_IDLE + 2)))
+    assert len(killed) == 2
+    with pytest.raises(solo.ChildDied):
+        await pool.run(CLAIM._replace(id="boom"), print)
+    assert len(killed) == 3
+    await pool.close()
+    assert len(killed) == solo.MAX_IDLE + 2
+    with pytest.raises(InvalidOption, match="penstock worker --app"):
+        await solo.SoloPool(None, "w").run(CLAIM, print)
+
+
+async def test_killing_a_child_ends_its_whole_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "killpg", lambda pid, number: groups.append((pid, number)))
+    process = FakeProcess(0)
+    one, _, writer = await make_child(process)
+    await one.kill()
+    assert groups == [(process.pid, signal.SIGKILL)]
+    writer.close()
+
+
+def test_inside_a_child_a_run_ends_as_plain_data() -> None:
+    app = make_app()
+
+    @app.task
+    def add(ctx: SyncContext, a: int) -> int:
+        ctx.progress(50, "half")
+        return a + 1
+
+    @app.task
+    async def later() -> None:
+        raise Snooze(3)
+
+    @app.task
+    async def nothing() -> None: ...
+
+    sent: list[bytes] = []
+
+    class Outbox:
+        def write(self, data: bytes) -> None:
+            sent.append(data)
+
+    link = PipeLine(CLAIM, "w", Outbox())
+    with asyncio.Runner() as runner:
+        empty = CLAIM._replace(args="{}")
+        assert solo_child._run(app.tasks["add"], CLAIM, link, runner) == Returned("2")
+        assert isinstance(solo_child._run(app.tasks["later"], empty, link, runner), Deferred)
+        assert solo_child._run(app.tasks["nothing"], empty, link, runner) == Returned()
+        assert isinstance(solo_child._run(app.tasks["add"], empty, link, runner), Failure)
+    assert "half" in unpack(sent[0])["progress"]
+
+
+def test_messages_to_a_child_come_in_order() -> None:
+    import io
+
+    class Lines(io.BytesIO):
+        def __next__(self) -> bytes:
+            line = self.readline()
+            if not line:
+                import threading
+
+                threading.Event().wait()  # the parent lives on
+            return line
+
+    inbox = solo_child._inbox(Lines(pack({"n": 1}) + pack({"n": 2})))
+    assert [next(inbox), next(inbox)] == [{"n": 1}, {"n": 2}]

@@ -1,0 +1,186 @@
+"""One worker process, seen from its supervisor, without starting one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from runtime_kit import FakeProcess, Flaky, make_app
+
+from penstock import Context, EngineUnavailable, Penstock, Snooze, SyncContext
+from penstock.engine import CancelOrder, Orders, WorkerInfo
+from penstock.runtime import child, supervised
+from penstock.runtime.board import Board
+from penstock.runtime.supervised import BadApp, Supervised
+from penstock.runtime.wire import pack, unpack
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 0.0)
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[Penstock]:
+    made = make_app()
+
+    @made.task
+    def add(ctx: SyncContext, a: int) -> int:
+        ctx.progress(50)
+        return a + 1
+
+    @made.task
+    async def later(ctx: Context) -> None:
+        raise Snooze(3)
+
+    @made.task
+    async def nothing() -> None: ...
+
+    async with made:
+        yield made
+
+
+class Told:
+    """A writer that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        self.messages.append(unpack(data))
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def make(process: FakeProcess | None = None) -> tuple[Supervised, Told]:
+    worker, told = Supervised("shop:app", {}, "INFO"), Told()
+    worker._process, worker._writer = process, told  # type: ignore[assignment]
+    return worker, told
+
+
+HELLO = {"worker": "w1", "name": "host:1", "queues": ["default"], "slots": 1, "lease": 30.0, "grace": 1.0}
+
+
+# -- supervised -------------------------------------------------------------------------------------
+async def test_a_worker_is_registered_told_to_go_beaten_for_and_buried(app: Penstock) -> None:
+    process = FakeProcess()
+    worker, told = make(process)
+    engine = Flaky(app.engine)
+    board = Board.private(1, 30.0)
+    living = asyncio.create_task(worker._supervise(engine, board, HELLO))  # type: ignore[arg-type]
+    while "beat" not in engine.verbs():
+        await asyncio.sleep(0)
+    assert [info.id for info in await app.ops.workers()] == ["w1"]
+    process.end(0)
+    await living
+    assert told.messages == [{"go": True}]
+    assert engine.verbs() == ["register", "beat", "rescue_worker"]
+    assert worker.ended_well
+    assert await app.ops.workers() == []
+
+
+async def test_a_drain_asked_before_the_worker_was_there_reaches_it(app: Penstock) -> None:
+    process = FakeProcess()
+    worker, told = make(process)
+    worker.drain(now=False)
+    living = asyncio.create_task(worker._supervise(app.engine, Board.private(1, 30.0), HELLO))
+    while {"go": True} not in told.messages:
+        await asyncio.sleep(0)
+    process.end(0)
+    await living
+    await worker._end()
+    assert told.messages == [{"drain": "soon"}, {"go": True}, {"drain": "soon"}]
+
+
+async def test_a_worker_that_died_is_told_of_and_its_jobs_taken_back(
+    app: Penstock, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker, _ = make(FakeProcess(-11))
+    with caplog.at_level(logging.ERROR, "penstock.supervisor"):
+        await worker._supervise(app.engine, Board.private(1, 30.0), HELLO)
+    assert "SIGSEGV" in caplog.text
+    assert not worker.ended_well
+
+
+async def test_a_worker_that_could_not_go_on_is_a_bad_app(app: Penstock) -> None:
+    worker, _ = make(FakeProcess(child.EXIT_BAD_APP))
+    with pytest.raises(BadApp):
+        await worker._supervise(app.engine, Board.private(1, 30.0), HELLO)
+
+
+async def test_orders_are_passed_on_once_and_given_up_ends_the_worker(app: Penstock) -> None:
+    worker, told = make(FakeProcess())
+    orders = Orders(cancel=(CancelOrder("job", "token"),), paused=frozenset({"b", "a"}))
+    worker._pass_on(orders)
+    worker._pass_on(orders)
+    assert told.messages == [{"orders": [False, [["job", "token"]], ["a", "b"]]}]
+    board = Board.private(1, 30.0)
+    await worker._beat_on(app.engine, board, "nobody")
+    assert board.given_up
+    assert told.messages[-1] == {"drain": "now"}
+    await worker._end()
+
+
+async def test_a_missed_heartbeat_is_tried_again_sooner(
+    app: Penstock, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker, _ = make(FakeProcess())
+    engine = Flaky(app.engine)
+    engine.before["beat"] = [EngineUnavailable("away"), TimeoutError()]
+    await app.engine.register(WorkerInfo(id="w1", name="n", queues=(), slots=1), 30.0)
+    with caplog.at_level(logging.WARNING, "penstock.supervisor"):
+        beating = asyncio.create_task(worker._beat_on(engine, Board.private(1, 0.03), "w1"))  # type: ignore[arg-type]
+        while engine.verbs().count("beat") < 3:
+            await asyncio.sleep(0)
+        beating.cancel()
+    assert caplog.text.count("missed") == 2
+
+
+async def test_a_worker_that_does_not_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervised, "EXTRA", 0.0)
+    process = FakeProcess()
+    worker, told = make(process)
+    worker.drain(now=False)
+    worker.drain(now=True)
+    assert await process.wait() == -signal.SIGKILL
+    assert [message["drain"] for message in told.messages] == ["soon", "now"]
+    await worker._end()
+    assert told.closed
+    worker._tell({"more": 1})
+    assert len(told.messages) == 2
+
+
+async def test_a_child_that_says_it_failed_or_says_nothing_is_a_bad_app() -> None:
+    for sent, told in [(pack({"failed": "no module 'x'"}), "no module 'x'"), (b"", "exited with code 1")]:
+        worker, _ = make(FakeProcess(1))
+        reader = asyncio.StreamReader()
+        reader.feed_data(sent)
+        reader.feed_eof()
+        with pytest.raises(BadApp, match=told):
+            await worker._hello(reader)
+
+
+async def test_a_verb_is_insisted_on_until_the_lease_is_over() -> None:
+    tries: list[int] = []
+
+    async def third_time() -> str:
+        tries.append(1)
+        if len(tries) < 3:
+            raise EngineUnavailable("away")
+        return "done"
+
+    async def never() -> None:
+        raise EngineUnavailable("away")
+
+    assert await supervised._insist(third_time, 60.0) == "done"
+    with pytest.raises(EngineUnavailable):
+        await supervised._insist(never, -1.0)

@@ -1,0 +1,167 @@
+"""The supervisor: it drains, replaces and gives up, over worker processes that are only played."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, ClassVar
+
+import pytest
+from runtime_kit import Flaky, make_app
+
+from penstock import Context, EngineError, EngineUnavailable, Penstock, Snooze, SyncContext
+from penstock.runtime import supervisor
+from penstock.runtime.supervised import BadApp
+from penstock.runtime.supervisor import Supervisor, SupervisorOptions
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 0.0)
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[Penstock]:
+    made = make_app()
+
+    @made.task
+    def add(ctx: SyncContext, a: int) -> int:
+        ctx.progress(50)
+        return a + 1
+
+    @made.task
+    async def later(ctx: Context) -> None:
+        raise Snooze(3)
+
+    @made.task
+    async def nothing() -> None: ...
+
+    async with made:
+        yield made
+
+
+# -- supervisor -------------------------------------------------------------------------------------
+class FakeSupervised:
+    """Lives as the test says: each entry of `lives` is what one worker process does."""
+
+    lives: ClassVar[list[Any]] = []
+    born: ClassVar[list[FakeSupervised]] = []
+
+    def __init__(self, *_: object) -> None:
+        self.drained: list[bool] = []
+        self.lived = 0.0
+        self.ended_well = False
+        self.over = asyncio.Event()
+        self.born.append(self)
+
+    def drain(self, *, now: bool) -> None:
+        self.drained.append(now)
+        self.over.set()
+
+    async def live(self, _engine_for: object) -> None:
+        life = self.lives.pop(0) if self.lives else None
+        if isinstance(life, Exception):
+            raise life
+        if life is not None:
+            self.ended_well = life == "well"
+            return
+        await self.over.wait()
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> type[FakeSupervised]:
+    monkeypatch.setattr(supervisor, "Supervised", FakeSupervised)
+    FakeSupervised.lives, FakeSupervised.born = [], []
+    return FakeSupervised
+
+
+async def _no_engine(_url: str, _schema: str) -> Any:
+    raise EngineUnavailable("away")
+
+
+def make_supervisor(processes: int = 1) -> Supervisor:
+    return Supervisor(SupervisorOptions(app_ref="shop:app", processes=processes), _no_engine)
+
+
+async def until_born(fake: type[FakeSupervised], count: int) -> None:
+    while len(fake.born) < count:
+        await asyncio.sleep(0)
+
+
+async def test_the_first_signal_drains_and_the_second_hands_back(fake: type[FakeSupervised]) -> None:
+    boss = make_supervisor(2)
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 2)
+    boss.stop()
+    boss.stop()
+    assert await running == 0
+    assert [worker.drained for worker in fake.born] == [[False, True], [False, True]]
+
+
+async def test_a_worker_that_ends_is_replaced(fake: type[FakeSupervised]) -> None:
+    fake.lives = ["well", "badly", EngineUnavailable("buried by nobody")]
+    boss = make_supervisor()
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 4)
+    await boss.restart()
+    await until_born(fake, 5)
+    boss.stop()
+    assert await running == 0
+    assert fake.born[3].drained == [True]
+
+
+async def test_an_app_that_never_started_ends_the_supervisor_with_the_reason(
+    fake: type[FakeSupervised],
+) -> None:
+    fake.lives = [BadApp("no module 'x'")]
+    boss = make_supervisor()
+    assert await boss.run() == 1
+    assert boss.problem == "no module 'x'"
+
+
+async def test_an_app_that_broke_later_is_tried_again(
+    fake: type[FakeSupervised], caplog: pytest.LogCaptureFixture
+) -> None:
+    fake.lives = ["well", BadApp("syntax error")]
+    boss = make_supervisor()
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 3)
+    boss.stop()
+    assert await running == 0
+    assert boss.problem is None
+    assert "syntax error" in caplog.text
+
+
+async def test_an_app_that_fails_while_we_stop_is_no_problem(fake: type[FakeSupervised]) -> None:
+    fake.lives = [BadApp("killed while it started")]
+    boss = make_supervisor()
+    boss._signals, _ = 1, boss._stopping
+    running = asyncio.create_task(boss._keep_one())
+    boss._stopping.set()
+    await running
+    assert boss.problem is None
+
+
+async def test_the_workers_engine_is_opened_once_and_closed_at_the_end(
+    app: Penstock, fake: type[FakeSupervised]
+) -> None:
+    opened: list[str] = []
+    closed: list[str] = []
+
+    class Closing(Flaky):
+        async def close(self) -> None:
+            closed.append("closed")
+
+    async def open_engine(url: str, schema: str) -> Any:
+        opened.append(url)
+        return Closing(app.engine)
+
+    boss = Supervisor(SupervisorOptions(app_ref="shop:app"), open_engine)
+    assert await boss._engine_for("u", "s") is await boss._engine_for("u", "s")
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 1)
+    boss.stop()
+    await running
+    assert (opened, closed) == (["u"], ["closed"])
+    with pytest.raises((BadApp, EngineError), match="away"):
+        await make_supervisor()._engine_for("u", "s")
