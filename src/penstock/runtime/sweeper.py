@@ -34,10 +34,8 @@ class Sweeper:
         self._now = now
         self._options = options
         self._sooner = asyncio.Event()
-        now = time.monotonic()
-        self._chores: dict[Chore, float] = dict.fromkeys(
-            (self.stage, self.rescue, self.expire, self.prune, self.clean_up, self.purge, self.tidy), now
-        )
+        chores = (self.stage, self.rescue, self.expire, self.prune, self.clean_up, self.purge, self.tidy)
+        self._chores: dict[Chore, float] = dict.fromkeys(chores, time.monotonic())
 
     def due_in(self, seconds: float) -> None:
         """A job of ours falls due then: stage it on time."""

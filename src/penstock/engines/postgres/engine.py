@@ -163,7 +163,7 @@ class PostgresEngine(Inspection):
     async def expire(self, limit: int) -> int:
         return await self._count("expire", limit=limit)
 
-    async def prune(self, retention: Retention, limit: int) -> int:
+    async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(
             "prune",
             queue=retention.queue,
@@ -171,6 +171,7 @@ class PostgresEngine(Inspection):
             keep_failed=retention.keep_failed,
             max_age=retention.max_age,
             limit=limit,
+            run=run,
         )
 
     async def purge(self, older_than: float, limit: int) -> int:

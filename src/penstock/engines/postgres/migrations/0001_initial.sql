@@ -131,6 +131,12 @@ create table {schema}.queues (
     paused boolean not null default false
 );
 
+-- The latest clean-up of a queue that is to be done once, by whoever comes first.
+create table {schema}.cleanups (
+    queue text primary key,
+    run text not null
+);
+
 -- How many jobs are in each state: differences, only ever inserted, folded by `tidy`; the sum is the count.
 -- `lane` is null for the queue's open lane; the state 'dead' counts dead letters not yet recovered.
 create table {schema}.counts (

@@ -37,18 +37,24 @@ begin
 end
 $$;
 
--- Put rows in, count them and wake those who wait.
-create function {schema}.insert_jobs(items {schema}.jobs[]) returns void
+-- Put rows in, count them and wake those who wait; how many were not there yet.
+create function {schema}.insert_jobs(items {schema}.jobs[]) returns bigint
 language plpgsql as $$
+declare
+    created_jobs bigint;
 begin
     with created as (
         insert into {schema}.jobs select i.* from unnest(items) i on conflict (id) do nothing
         returning queue, lane, state
+    ),
+    counted as (
+        insert into {schema}.counts (queue, lane, state, n)
+        select queue, nullif(lane, queue), state, count(*) from created group by 1, 2, 3
     )
-    insert into {schema}.counts (queue, lane, state, n)
-    select queue, nullif(lane, queue), state, count(*) from created group by 1, 2, 3;
+    select count(*) into created_jobs from created;
     perform {schema}.wake(q.queue)
     from (select distinct i.queue from unnest(items) i where i.state = 'waiting') q;
+    return created_jobs;
 end
 $$;
 
@@ -79,6 +85,7 @@ language plpgsql set lock_timeout = '2s' as $$
 declare
     moment constant timestamptz := coalesce(at, clock_timestamp());
     items {schema}.jobs[];
+    created_jobs bigint;
     ids uuid[];
     states text[];
     stale uuid[];
@@ -114,14 +121,17 @@ begin
         order by i.queue, i.task, i.key, i.ordinality
         on conflict do nothing;
 
-        perform {schema}.insert_jobs(array(
-            select i::{schema}.jobs from unnest(items) i
+        created_jobs := {schema}.insert_jobs(array(
+            select i from unnest(items) i
             where (not i.is_unique or exists (
                     select from {schema}.keys k
-                    where (k.queue, k.task, k.key, k.job_id) = (i.queue, i.task, i.key, i.id)))
-                and not exists (select from {schema}.jobs o where o.id = i.id)
-                and not exists (select from {schema}.finished o where o.id = i.id)
+                    where k.queue = i.queue and k.task = i.task and k.key = i.key and k.job_id = i.id))
+                and (not again or not exists (select from {schema}.finished o where o.id = i.id))
         ));
+        if created_jobs = cardinality(items) then
+            return query select i.id::text, i.state, false from unnest(items) i;
+            return;
+        end if;
 
         -- One snapshot for both tables: a job on its way from one to the other is in exactly one of them.
         select array_agg(r.id order by i.ordinality), array_agg(r.state order by i.ordinality),

@@ -1,5 +1,11 @@
--- Beyond the bound or past the age; a bound that is null keeps all.
-with beyond as (
+-- Beyond the bound or past the age; a bound that is null keeps all. A clean-up with a name has one taker.
+with turn as (
+    insert into {schema}.cleanups as c (queue, run)
+    select %(queue)s, %(run)s::text where %(run)s::text is not null
+    on conflict (queue) do update set run = excluded.run where c.run < excluded.run
+    returning c.run
+),
+beyond as (
     (select id from {schema}.finished
      where queue = %(queue)s and (state = 'completed') and %(keep_completed)s::bigint is not null
      order by finished_at desc, id desc offset coalesce(%(keep_completed)s::bigint, 0) limit %(limit)s)
@@ -19,7 +25,8 @@ with beyond as (
      order by f.finished_at, f.id limit %(limit)s)
 ),
 doomed as (
-    select f.ctid as place from {schema}.finished f where f.id = any(array(select id from beyond))
+    select f.ctid as place from {schema}.finished f
+    where f.id = any(array(select id from beyond)) and (%(run)s::text is null or exists (select from turn))
     order by f.id limit %(limit)s for update skip locked
 ),
 {_removing}
