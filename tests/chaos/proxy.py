@@ -75,8 +75,8 @@ class Proxy:
         except OSError:
             writer.close()
             return
-        line = _Line(self, reader, writer, upstream, server)
-        await line.carry()
+        with contextlib.suppress(asyncio.CancelledError):
+            await _Line(self, reader, writer, upstream, server).carry()
 
     def take(self, asked: bytes, answer: bytes) -> bool:
         """Whether this answer is swallowed."""

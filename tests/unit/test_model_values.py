@@ -80,14 +80,10 @@ def test_subclasses_are_refused_since_they_would_come_back_as_their_base():
         dumps(Name("x"), LIMIT)
 
 
-def test_the_message_names_the_place_and_never_the_content():
-    with pytest.raises(InvalidValue, match=r"^args\.user\.tags is a set, which is not JSON$"):
+def test_the_message_names_what_was_given_and_never_its_content():
+    with pytest.raises(InvalidValue, match=r"^args .* set, which is not JSON$") as refused:
         dumps({"user": {"tags": {"secret"}}}, LIMIT, "args")
-
-
-def test_deep_places_are_named_by_their_first_three_levels():
-    with pytest.raises(InvalidValue, match=r"^args\.a\.b\.c is a set"):
-        dumps({"a": {"b": {"c": {"d": {"e": set()}}}}}, LIMIT, "args")
+    assert "secret" not in str(refused.value)
 
 
 def test_depth_is_bounded():

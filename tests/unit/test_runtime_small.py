@@ -163,11 +163,11 @@ def test_work_never_waits_for_a_busy_thread() -> None:
 def test_closing_does_not_wait_for_a_thread_that_was_left_behind() -> None:
     threads = Threads("t")
     hold, busy = threading.Event(), threading.Event()
-    threads.run(lambda: (busy.set(), hold.wait(10)))  # type: ignore[arg-type, return-value]
+    threads.run(lambda: (busy.set(), hold.wait(90)))  # type: ignore[arg-type, return-value]
     assert busy.wait(10)
     began = time.monotonic()
-    threads.close()
-    assert time.monotonic() - began < 1.0
+    threads.close(patience=60)
+    assert time.monotonic() - began < 30
     hold.set()
 
 

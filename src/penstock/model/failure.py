@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from types import TracebackType
 from typing import TypeAlias
 
 from penstock.model.errors import InvalidArguments, InvalidValue, RateLimited, Unrecoverable
@@ -125,8 +126,15 @@ def message_of(error: BaseException) -> str:
 
 def traceback_of(error: BaseException) -> str:
     """Where it happened: the innermost frames of the stack, without the values of variables."""
-    frames = traceback.format_tb(error.__traceback__, limit=-20)
+    frames = traceback.format_tb(_from_handler(error.__traceback__), limit=-20)
     return shorten("".join(frames), MAX_TRACEBACK)
+
+
+def _from_handler(place: TracebackType | None) -> TracebackType | None:
+    """Without our own frames, through which every handler is called."""
+    while place and place.tb_next and place.tb_frame.f_globals.get("__name__", "").startswith("penstock."):
+        place = place.tb_next
+    return place
 
 
 def shorten(text: str, limit: int) -> str:

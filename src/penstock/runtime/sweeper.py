@@ -67,6 +67,10 @@ class Sweeper:
         except EngineError as error:
             log.warning("upkeep put off: %s", error)
             return jittered(1.0)
+        except Exception:
+            # A chore that breaks must not take the running jobs with it, nor the other chores.
+            log.exception("upkeep failed in %s; trying again later", getattr(chore, "__name__", chore))
+            return jittered(30.0)
 
     async def stage(self) -> float:
         next_due = await self._engine.stage(STEP)

@@ -1,0 +1,44 @@
+"""The server goes away and comes back: workers wait, and go on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from acceptance import jobs
+from acceptance.fleet import EFFECTS, Site, eventually, new_database, opened
+from acceptance.world import World
+from servers import PostgresServer
+
+
+@pytest.fixture
+def server() -> Iterator[PostgresServer]:
+    """A server that may be crashed: nobody else's."""
+    with PostgresServer() as server:
+        yield server
+
+
+def test_work_resumes_within_five_seconds_of_a_crash_of_postgres_and_no_process_exits(
+    server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path, new_database(server.url()))
+    monkeypatch.setenv(EFFECTS, str(site.effects_path))
+    with opened(jobs.app, site.url):
+        world = World(site)
+        tree = world.start(lease=30)
+        before = tree.workers()
+        enqueued = jobs.app.enqueue_many(jobs.on_loop.call(seconds=0.1) for _ in range(300))
+        eventually(lambda: len(site.effects()) > 20, 20, "under load")
+        server.restart("immediate")
+        back_at = time.monotonic()
+        eventually(lambda: any(e["t"] > back_at for e in site.effects()), 30, "work resumes")
+        assert next(e["t"] for e in site.effects() if e["t"] > back_at) - back_at <= 5.0
+        for job in enqueued:
+            job.result(timeout=60)
+        starts = [e["job"] for e in site.effects() if e["f"] == "start"]
+        assert sorted(starts) == sorted(job.id for job in enqueued), "each was started once"
+        assert (tree.running, tree.workers()) == (True, before)
+    site.close()
