@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock import Penstock
+from penstock.tasks.inherit import INHERIT
 from penstock.tasks.task import Task
 
 QUEUE = "bench"
@@ -11,7 +12,7 @@ QUEUE = "bench"
 def make(url: str, schema: str, *, keep: bool = True) -> Penstock:
     """An app; not `keep`: completed jobs leave no record."""
     app = Penstock(url, schema=schema)
-    app.queue(QUEUE, **({} if keep else {"keep_completed": 0}))
+    app.queue(QUEUE, keep_completed=INHERIT if keep else 0)
     app.task(queue=QUEUE, name="noop")(noop)
     return app
 

@@ -16,7 +16,7 @@ REAPER = LEASE / 3
 
 def test_jobs_of_a_killed_worker_process_are_back_at_once_uncharged_and_run_again(world: World) -> None:
     tree = world.start(lease=120)
-    victims = [task.enqueue(seconds=1.5) for task in (jobs.on_loop, jobs.in_thread, jobs.in_process)]
+    victims = [task.enqueue(seconds=60) for task in (jobs.on_loop, jobs.in_thread, jobs.in_process)]
     world.started(*(job.id for job in victims))
     worker = tree.the_worker()
     children = world.children(tree)
@@ -34,7 +34,7 @@ def test_jobs_of_a_killed_worker_process_are_back_at_once_uncharged_and_run_agai
 
 def test_a_killed_supervisor_takes_its_children_along_and_its_jobs_are_rescued(world: World) -> None:
     doomed = world.start(lease=LEASE)
-    jobs_of_it = [task.enqueue(seconds=30) for task in (jobs.on_loop, jobs.in_thread, jobs.in_process)]
+    jobs_of_it = [task.enqueue(seconds=60) for task in (jobs.on_loop, jobs.in_thread, jobs.in_process)]
     world.started(*(job.id for job in jobs_of_it))
     other = world.start(lease=LEASE)
     processes = [*doomed.workers(), *world.children(doomed)]
@@ -79,15 +79,12 @@ def test_a_handler_that_exits_its_process_is_a_crash_and_not_a_success(world: Wo
 
 def test_blocking_the_gil_or_the_loop_for_five_leases_starts_nothing_twice(world: World) -> None:
     lease = 2.0
-    holder = world.site.start("--queue", "default", lease=lease)
-    world.up(holder)
+    queues = ("default", "alone", "switched")
+    holder, blocker, bystander = trees = [world.site.start("--queue", queue, lease=lease) for queue in queues]
+    for tree in trees:
+        world.up(tree)
     gil = jobs.holds_the_gil.enqueue(seconds=5 * lease)
-    world.started(gil.id)
-    blocker = world.site.start("--queue", "default", lease=lease)
-    world.up(blocker)
     loop = jobs.blocks_the_loop.enqueue(seconds=5 * lease)
-    world.started(loop.id)
-    bystander = world.start("--queue", "default", lease=lease)
     for job in (gil, loop):
         world.becomes(job.id, "completed", within=60)
         assert len(world.starts(job.id)) == 1
@@ -96,3 +93,4 @@ def test_blocking_the_gil_or_the_loop_for_five_leases_starts_nothing_twice(world
     warning = next(line for line in blocker.log().splitlines() if "event loop has been blocked" in line)
     assert f"blocks_the_loop {loop.id}" in warning
     assert "rescued" not in bystander.log()
+    assert holder.running

@@ -6,18 +6,18 @@ import argparse
 import asyncio
 import re
 import sys
-import time
 from typing import Any
 
 from tests.acceptance.fleet import opened
 from tests.chaos import history, tasks
 from tests.chaos.proxy import Proxy
-from tests.chaos.stage import Stage, arguments, stage, verdict
+from tests.chaos.stage import Stage, arguments, stage, until, verdict
 
 from penstock.model.clock import EngineClock
 
 BOUND = 5.0  # seconds from the cut to the start of every job that was in the lost answer
 LEASE = 30.0  # so long that no rescue can help
+JOBS = 4  # for each cut
 _NUMBER = re.compile(rb'"n": ?(\d+)')
 
 
@@ -41,20 +41,9 @@ def claims(made: Stage, given: argparse.Namespace) -> bool:
             made.start("--concurrency", "4", lease=LEASE, url=proxy.url(made.site.url)) for _ in range(2)
         ]
         made.up(*trees)
-        cut_at: dict[int, float] = {}  # the number of a job -> when it was last in a lost answer
+        cut_at: dict[int, float] = {}  # the number of a job -> when it was in a lost answer
         ids: dict[int, str] = {}
-        while len(proxy.cut) < given.cuts:
-            seen = len(proxy.cut)
-            proxy.arm(is_claim, has_jobs, 1)
-            calls = [tasks.on_loop.call(n=len(ids) + i, seconds=0.005) for i in range(4)]
-            ids |= dict(zip(range(len(ids), len(ids) + 4), made.enqueue(calls), strict=True))
-            deadline = time.monotonic() + 60
-            while len(proxy.cut) == seen and time.monotonic() < deadline:
-                time.sleep(0.005)
-            now = made.note("cut")
-            if len(proxy.cut) == seen:
-                break
-            cut_at |= {int(n): now for n in _NUMBER.findall(proxy.cut[-1])}
+        while len(proxy.cut) < given.cuts and _cut_one(made, proxy, ids, cut_at):
             made.tell(f"{len(proxy.cut)}/{given.cuts} answers to claims cut")
         drained = made.drain(patience=60)
         found = made.judge()
@@ -73,6 +62,22 @@ def claims(made: Stage, given: argparse.Namespace) -> bool:
         f"{len(proxy.cut)} answers to claims lost, with {len(cut_at)} jobs in them, each run once of "
         f"{len(ids)} jobs, {found.runs} runs; {found.recovery_figures()}",
     )
+
+
+def _cut_one(made: Stage, proxy: Proxy, ids: dict[int, str], cut_at: dict[int, float]) -> bool:
+    """Lose one answer, and wait until the jobs in it have run; False where one of the two never happens."""
+    before = len(proxy.cut)
+    proxy.arm(is_claim, has_jobs, 1)
+    numbers = range(len(ids), len(ids) + JOBS)
+    calls = [tasks.on_loop.call(n=n, seconds=0.005) for n in numbers]
+    ids |= dict(zip(numbers, made.enqueue(calls), strict=True))
+    if not until(lambda: len(proxy.cut) > before):
+        return False
+    now = made.note("cut")
+    lost = {int(n) for n in _NUMBER.findall(proxy.cut[-1])}
+    cut_at |= dict.fromkeys(lost, now)
+    wanted = {ids[n] for n in lost}
+    return until(lambda: wanted <= {e["job"] for e in history.read(made.history) if e["f"] == "start"})
 
 
 def enqueues(made: Stage, given: argparse.Namespace) -> bool:

@@ -66,13 +66,17 @@ class Kills:
         return self._made.start("--concurrency", str(self._given.slots), lease=self._given.lease)
 
     def _kill_one(self) -> None:
-        """The worker process alone, or with its supervisor. A tree is a victim once it has begun to work."""
+        """The worker process alone, or with its supervisor. A tree is a victim once it has begun to work.
+
+        Two others must be at work: where everybody is dead, nobody can take anything back.
+        """
         registered = self._made.registered()
-        self._up |= {tree.pid for tree in self._trees if registered.keys() & set(tree.workers())}
+        working = {tree.pid for tree in self._trees if registered.keys() & set(tree.workers())}
+        self._up |= working
         at = self._rng.randrange(len(self._trees))
         tree = self._trees[at]
         workers = tree.workers()
-        if tree.pid not in self._up or not workers:
+        if tree.pid not in self._up or not workers or len(working - {tree.pid}) < 2:
             return
         whole = self._rng.random() < 0.5
         pids = [tree.pid, *workers] if whole else workers

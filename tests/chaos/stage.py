@@ -146,6 +146,16 @@ class Stage:
             print(f"{self.engine:<9}{text:<80}", end=end, flush=True)
 
 
+def until(condition: Callable[[], bool], patience: float = 60.0) -> bool:
+    """Wait for a condition; False when it does not come."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
 def _wall(at: str) -> float:
     return datetime.fromisoformat(at).timestamp()
 

@@ -19,14 +19,13 @@ from typing import Any, NamedTuple
 import psycopg
 from tests.acceptance.fleet import Tree, children_of
 from tests.chaos import history, tasks
-from tests.chaos.stage import Stage, arguments, stage, verdict
+from tests.chaos.stage import Stage, arguments, stage, until, verdict
 
 from penstock.engine import Settlement
 from penstock.model.job import Job
 from penstock.model.outcome import Completed
 
 HOLD = 1.5  # seconds that a handler takes: long enough to be frozen inside
-PATIENCE = 60.0
 
 
 class Zombie(NamedTuple):
@@ -62,11 +61,11 @@ class Zombies:
             made.tell(f"{self.zombies}/{self._wanted} zombies")
 
     def _round(self, ids: set[str]) -> None:
-        if not self._until(lambda: len(self._starts(ids)) >= len(ids) // 2):
+        if not until(lambda: len(self._starts(ids)) >= len(ids) // 2):
             return
         frozen = self._freeze(ids)
         frozen_at = time.monotonic()
-        self._until(lambda: all(self._job(z.job).state == "completed" for z in frozen))
+        until(lambda: all(self._job(z.job).state == "completed" for z in frozen))
         time.sleep(max(0.0, frozen_at + 2 * self._lease - time.monotonic()))
         before = {z.job: self._job(z.job) for z in frozen}
         done = [z for z in frozen if before[z.job].state == "completed"]
@@ -74,10 +73,10 @@ class Zombies:
             self._try_token(zombie)
         for tree in {z.tree for z in frozen}:
             _signal(tree, signal.SIGCONT)
-        self._until(lambda: all(self._has_ended(z) for z in done))
+        until(lambda: all(self._has_ended(z) for z in done))
         for zombie in done:
             self._judge(zombie, before[zombie.job])
-        self._until(lambda: self._made.left() == 0)
+        until(lambda: self._made.left() == 0)
 
     def _freeze(self, ids: set[str]) -> list[Zombie]:
         """Stop half of the trees while each runs one of the jobs."""
@@ -133,14 +132,6 @@ class Zombies:
             self.settled_late.append(zombie.job)
 
     # -- looking --------------------------------------------------------------------------------------
-    def _until(self, condition: Any) -> bool:
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.05)
-        return True
-
     def _starts(self, ids: set[str]) -> list[history.Event]:
         return [e for e in history.read(self._made.history) if e["f"] == "start" and e["job"] in ids]
 

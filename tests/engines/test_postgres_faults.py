@@ -124,8 +124,9 @@ async def test_a_wake_up_is_heard_again_after_the_listening_session_was_ended():
         await register(engine)
         await until_listening(engine)
         assert await end_backends(engine, "%pg_notify%") == 1
-        while engine._listener._listening:
-            await engine.wait([QUEUE], 0.1)
+        sql = "select 1 from pg_stat_activity where application_name = %s and query ilike '%%pg_notify%%'"
+        while not await ask(sql, engine.schema):
+            await engine.wait(["nothing"], 0.05)
         await until_listening(engine)
         await claim(engine)
         waiting = asyncio.create_task(engine.wait([QUEUE], 60))

@@ -89,7 +89,14 @@ async def test_every_other_end_finds_its_jobs_by_primary_key(crowded):
 SWEEPS: dict[str, dict[str, Any]] = {
     "stage": {"limit": 100},
     "expire": {"limit": 100},
-    "prune": {"limit": 100, "queue": QUEUE, "keep_completed": 500, "keep_failed": 500, "max_age": 60.0},
+    "prune": {
+        "limit": 100,
+        "queue": QUEUE,
+        "keep_completed": 500,
+        "keep_failed": 500,
+        "max_age": 60.0,
+        "run": None,
+    },
     "cancel": {"ids": [], "reason": "x"},
     "held": {"workers": ["nobody"], "limit": 100},
     "beat": {"worker": "nobody", "ttl": 1.0},

@@ -15,7 +15,6 @@ MAX_SLOTS = 1_024  # in one worker process
 
 _HEADER = 16  # beat time (double), given up (byte), padding
 _SLOT = 40  # the token of the run in this slot, in ASCII; zeros when free
-_FREE = bytes(_SLOT)
 _BEAT = struct.Struct("d")
 
 
@@ -90,7 +89,7 @@ class Board:
 
     def end(self, slot: int) -> None:
         at = _HEADER + slot * _SLOT
-        self._memory[at : at + _SLOT] = _FREE
+        self._memory[at : at + _SLOT] = b"\0" * _SLOT
 
     def begun(self) -> frozenset[str]:
         """The tokens of the runs that are under way."""

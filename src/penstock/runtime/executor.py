@@ -42,7 +42,6 @@ class Executor:
         self._solo = solo
         self._lines = lines
         self._on_end = on_end
-        self._loop = asyncio.get_running_loop()
         self._threads = Threads("penstock-job")
         self._free = list(range(board.slots))
         self.running: dict[str, Running] = {}
@@ -72,7 +71,7 @@ class Executor:
             self._start(self.ready.popleft())
 
     def _start(self, claim: Claim) -> None:
-        running = Running(claim, self._free.pop(), self._loop)
+        running = Running(claim, self._free.pop(), asyncio.get_running_loop())
         self.running[claim.token] = running
         self._board.begin(running.slot, claim.token)
         unfit = self._prepare(running)
@@ -82,9 +81,11 @@ class Executor:
         task = running.task
         assert task is not None
         if claim.suspect or task.execute is Execute.PROCESS:
-            running.handle = self._loop.create_task(self._in_child(running))
-        elif task.execute is Execute.ASYNC:
-            running.handle = self._loop.create_task(self._on_loop(running, task))
+            running.handle = asyncio.create_task(self._in_child(running))
+            return
+        running.begin()
+        if task.execute is Execute.ASYNC:
+            running.handle = asyncio.create_task(self._on_loop(running, task))
         else:
             self._threads.run(lambda: self._in_thread(running, task))
 
@@ -105,8 +106,6 @@ class Executor:
         except InvalidValue as error:
             return end_of(error, Retry.none())
         running.timeout = task.timeout_for(claim.options)
-        if running.timeout is not None:
-            running.deadline = running.started + running.timeout
         return None
 
     # -- run ----------------------------------------------------------------------------------------
@@ -131,7 +130,7 @@ class Executor:
         end: End
         try:
             end = await self._solo.run(
-                running.claim, lambda text: self._lines.send_later(running.claim, text)
+                running.claim, running.begin, lambda text: self._lines.send_later(running.claim, text)
             )
         except ChildDied as error:
             end = Crashed(str(error))

@@ -56,6 +56,12 @@ class Running:
         self.stopped_at = 0.0
         self.settled = False
 
+    def begin(self) -> None:
+        """The handler begins: from now on its time counts."""
+        self.started = time.monotonic()
+        if self.timeout is not None:
+            self.deadline = self.started + self.timeout
+
     def ended_by(self, error: BaseException) -> End:
         """What raising `error` means, given whether the run was being stopped."""
         assert self.task is not None

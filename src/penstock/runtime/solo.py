@@ -21,6 +21,7 @@ from penstock.model.errors import InvalidOption
 from penstock.model.job import Claim
 from penstock.runtime.wire import MAX_LINE, end_from_wire, pack, unpack
 
+OnBegin = Callable[[], None]
 OnProgress = Callable[[str], None]
 
 MAX_IDLE = 4  # children kept warm
@@ -45,9 +46,10 @@ class SoloPool:
         self._waiting: deque[asyncio.Future[_Child]] = deque()
         self._starting: set[asyncio.Task[None]] = set()
 
-    async def run(self, claim: Claim, on_progress: OnProgress) -> End:
+    async def run(self, claim: Claim, on_begin: OnBegin, on_progress: OnProgress) -> End:
         """Run a job alone. Cancelling this call kills the child."""
         child = await self._take()
+        on_begin()
         try:
             end = await child.run(claim, on_progress)
         except BaseException:

@@ -150,9 +150,9 @@ class Task(Sendable[P, R]):
         """Check arguments given by name, and write them as the payload of a job."""
         return self._encode((), dict(args))[0]
 
-    def run(self, link: RunLink, args: dict[str, Any]) -> Coroutine[Any, Any, Any]:
-        """Call an async handler with decoded arguments; the coroutine is to be awaited."""
-        return self.fn(Context(link), **args) if self.takes_context else self.fn(**args)  # type: ignore[no-any-return]
+    async def run(self, link: RunLink, args: dict[str, Any]) -> Any:
+        """Run an async handler with decoded arguments."""
+        return await (self.fn(Context(link), **args) if self.takes_context else self.fn(**args))
 
     def run_sync(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run a sync handler with decoded arguments."""

@@ -8,7 +8,6 @@ import random
 import select
 import socket
 import sqlite3
-import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterable
@@ -17,11 +16,15 @@ from pathlib import Path
 
 from penstock.engines.sqlite.connection import connect_reader
 from penstock.engines.sqlite.files import Files
+from penstock.model.errors import EngineUnavailable
 
 POLL = 0.5  # seconds between looks at the file, give or take a fifth
 _LONGEST_PATH = 100  # the address of a socket holds 104 bytes on some systems
+# Not the process's own idea of a place for temporary files: all who share a database must come to the same.
+_SHORT = Path("/tmp")  # noqa: S108 - its folders are for this user alone
 _MOST_BYTES = 4_096
 _SEPARATOR = "\n"
+_TRIES = 10
 _NAME_LENGTH = 32 + len(".sock")
 
 Ring = Callable[[Iterable[str] | None], None]
@@ -33,7 +36,7 @@ def folder_of(files: Files) -> Path:
     if len(os.fsencode(beside)) + 1 + _NAME_LENGTH <= _LONGEST_PATH:
         return beside
     digest = hashlib.sha256(os.fsencode(files.database)).hexdigest()[:24]
-    return Path(tempfile.gettempdir()) / f"penstock-{digest}"
+    return _SHORT / f"penstock-{os.getuid()}-{digest}"
 
 
 class Bell:
@@ -85,12 +88,11 @@ class Listener:
     def __init__(self, files: Files, ring: Ring) -> None:
         self._files = files
         self._ring = ring
-        folder = folder_of(files)
-        folder.mkdir(mode=0o700, exist_ok=True)
-        self.path = str(folder / f"{uuid.uuid4().hex}.sock")
+        self._folder = folder_of(files)
+        self.path = str(self._folder / f"{uuid.uuid4().hex}.sock")
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
-        self._socket.bind(self.path)
+        self._bind()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="penstock-sqlite-listener", daemon=True)
         self._thread.start()
@@ -105,6 +107,15 @@ class Listener:
         self._socket.close()
         with suppress(OSError):
             Path(self.path).unlink()
+            self._folder.rmdir()  # fails, as it should, while others listen
+
+    def _bind(self) -> None:
+        for _ in range(_TRIES):
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            with suppress(FileNotFoundError):  # the last of the others took the folder along
+                self._socket.bind(self.path)
+                return
+        raise EngineUnavailable(f"cannot listen in {self._folder}: it is taken away again and again")
 
     def _loop(self) -> None:
         connection = connect_reader(self._files)

@@ -71,6 +71,7 @@ class Parts:
         """Finish what is queued and let go of everything. Blocks."""
         if self.listener:
             self.listener.stop()
+        self.wakes.ring(None)  # who waits for work learns that there will be none
         for reader in (self.reads, self.beats):
             if isinstance(reader, Reader):
                 reader.stop()

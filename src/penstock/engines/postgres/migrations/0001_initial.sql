@@ -70,7 +70,7 @@ create table {schema}.finished (
     owner text,
     options text,
     worker text,
-    token uuid,
+    token uuid,  -- of the run that ended it, or of the latest that its holder had ended
     progress json,
     result text,
     note text,

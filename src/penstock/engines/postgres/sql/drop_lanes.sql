@@ -2,4 +2,3 @@
 delete from {schema}.lanes l
 where l.lane = any(%(lanes)b::text[])
     and not exists (select from {schema}.jobs j where j.lane = l.lane and j.state = 'waiting')
-    and not exists (select from {schema}.jobs j where j.lane = l.lane and j.state = 'active')

@@ -1,4 +1,3 @@
 select l.lane from {schema}.lanes l
 where not exists (select from {schema}.jobs j where j.lane = l.lane and j.state = 'waiting')
-    and not exists (select from {schema}.jobs j where j.lane = l.lane and j.state = 'active')
 order by l.lane for update skip locked

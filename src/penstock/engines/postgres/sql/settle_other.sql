@@ -41,7 +41,7 @@ again as (
         rank = case when h.keep_place then j.rank
                     else {schema}.rank_of(moment.now + h.delay * interval '1 s', j.priority) end,
         lane = case when h.park is not null then h.park
-                    when not h.keep_place and strpos(j.lane, '?') > 0 then j.queue else j.lane end,
+                    when strpos(j.lane, '?') > 0 then j.queue else j.lane end,
         started_at = case when h.attempt > 0 or h.errors is not null then j.started_at end,
         worker = null, request = null,
         ended_token = case when %(by_holder)s then j.token else j.ended_token end
@@ -61,7 +61,7 @@ gone as (
     where j.id = h.id and h.state not in ('waiting', 'delayed')
     returning j.id, j.queue, j.task, j.lane, h.state, j.args, j.key, j.is_unique, j.priority, h.attempt,
         j.max_attempts, j.created_at, j.due_at, j.expires_at, j.started_at, j.claimed_at, j.owner, j.options,
-        j.worker, j.token, j.progress, h.result, h.note, h.errors, h.ran_for, h.suspect, h.crashes, h.rescues,
+        j.worker, j.token, j.ended_token, j.progress, h.result, h.note, h.errors, h.ran_for, h.suspect, h.crashes, h.rescues,
         j.cancel_requested, j.recovered_from, h.reason, h.keep or h.state <> 'completed' as keep
 ),
 kept as (
@@ -70,7 +70,7 @@ kept as (
     select
         id, queue, task, lane, state, args, key, is_unique, priority, attempt, max_attempts, created_at, due_at,
         expires_at, started_at, claimed_at, moment.now, owner, options, worker,
-        case when %(by_holder)s then token end, progress, result, note, errors, ran_for, suspect, crashes, rescues,
+        case when %(by_holder)s then token else ended_token end, progress, result, note, errors, ran_for, suspect, crashes, rescues,
         cancel_requested, recovered_from
     from gone, moment where keep
     on conflict (id) do nothing
