@@ -25,7 +25,7 @@ OnBegin = Callable[[], None]
 OnProgress = Callable[[str], None]
 
 MAX_IDLE = 4  # children kept warm
-STARTS = max(1, (os.cpu_count() or 1) // 2)  # children starting at the same time
+STARTS = os.cpu_count() or 1  # children starting at the same time
 
 
 class ChildDied(Exception):
