@@ -130,7 +130,7 @@ class Executor:
         end: End
         try:
             end = await self._solo.run(
-                running.claim, running.begin, lambda text: self._lines.send_later(running.claim, text)
+                running.claim, lambda text: self._lines.send_later(running.claim, text), running.begin
             )
         except ChildDied as error:
             end = Crashed(str(error))

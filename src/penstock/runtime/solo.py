@@ -46,10 +46,11 @@ class SoloPool:
         self._waiting: deque[asyncio.Future[_Child]] = deque()
         self._starting: set[asyncio.Task[None]] = set()
 
-    async def run(self, claim: Claim, on_begin: OnBegin, on_progress: OnProgress) -> End:
-        """Run a job alone. Cancelling this call kills the child."""
+    async def run(self, claim: Claim, on_progress: OnProgress, on_begin: OnBegin | None = None) -> End:
+        """Run a job alone; `on_begin` is called when a child takes it up. Cancelling this kills the child."""
         child = await self._take()
-        on_begin()
+        if on_begin is not None:
+            on_begin()
         try:
             end = await child.run(claim, on_progress)
         except BaseException:
