@@ -32,7 +32,7 @@ demo: $(VENV)/.run ## Watch a few hundred jobs run, retry, fail and recover on S
 	@$(BIN)/penstock demo
 
 test: $(VENV)/.dev ## Run the whole test suite (starts its own servers)
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 check: $(VENV)/.dev ## Format, lint, types, import contracts, generated docs
 	$(BIN)/ruff format --check .
@@ -47,7 +47,7 @@ format: $(VENV)/.dev ## Format the code and write the generated docs
 	$(BIN)/python -m docs.generate
 
 coverage: $(VENV)/.dev ## Run the tests with coverage; fail below 95 % in model, engines and runtime
-	COVERAGE_PROCESS_START=pyproject.toml $(BIN)/coverage run -m pytest -q
+	COVERAGE_PROCESS_START=pyproject.toml $(BIN)/coverage run -m pytest -q -n auto
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report --fail-under=95 --include='src/penstock/model/*,src/penstock/engines/*,src/penstock/runtime/*'
 

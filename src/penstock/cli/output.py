@@ -75,7 +75,10 @@ def complain(text: str) -> None:
 
 
 def _room() -> int | None:
-    return console.width if console.is_terminal or "COLUMNS" in os.environ else None
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdigit():
+        return int(columns)
+    return console.width if console.is_terminal else None
 
 
 def state_text(state: State) -> Text:
