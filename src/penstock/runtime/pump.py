@@ -27,7 +27,8 @@ log = logging.getLogger("penstock.worker")
 MAX_SETTLE = 1_000  # settlements in one call
 MAX_SETTLE_BYTES = 4 * 1024 * 1024
 MAX_PREFETCH = 500
-PREFETCH_SECONDS = 0.010  # how much work may be claimed ahead of the slots
+PREFETCH_SECONDS = 0.010  # how much work may lie ready when an answer comes; what runs meanwhile is besides
+LONG_EXCHANGE = 0.030  # seconds; a slow engine is no reason to hoard
 MAX_UNSETTLED = 5_000  # ended but not acknowledged; beyond it nothing new is claimed
 POLL = 4.0  # seconds between looks at the queues when no wake-up comes
 
@@ -54,6 +55,7 @@ class Pump:
         self._exchanged = asyncio.Event()
         self._talking = False
         self._rate = 0.0  # jobs per second, smoothed
+        self._took = 0.0  # seconds an exchange takes, smoothed
         self._ended_since = 0
         self._since = time.monotonic()
         self.claiming = True
@@ -117,6 +119,7 @@ class Pump:
             return
         ends = self._take_ends()
         self._talking = True
+        asked_at = time.monotonic()
         try:
             settled = await self._exchange(ends, want)
         except WorkerExpired:
@@ -128,6 +131,7 @@ class Pump:
             self._backoff.reset()
             self._again = False
             self._succeeded(ends, want, settled)
+            self._took = 0.7 * self._took + 0.3 * min(time.monotonic() - asked_at, LONG_EXCHANGE)
         self._talking = False
         self._exchanged.set()
         await asyncio.sleep(0)  # what was just started and takes no time ends first, to go with the next call
@@ -209,7 +213,7 @@ class Pump:
         if len(self._ends) > MAX_UNSETTLED:
             return None
         executor = self.executor
-        ahead = min(MAX_PREFETCH, int(self._rate * PREFETCH_SECONDS))
+        ahead = min(MAX_PREFETCH, int(self._rate * (PREFETCH_SECONDS + self._took)))
         free = self._board.slots + ahead - len(executor.running) - len(executor.ready)
         queues = self._room(free)
         if not queues:
