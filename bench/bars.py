@@ -38,7 +38,7 @@ class Bar:
 
 BARS = (
     Bar("postgres", "drain, 100 slots", "least", 2, peer="pgqueuer"),
-    Bar("postgres", "drain, 100 slots, not kept", "least", 26_000, "/s (graphile-worker, BENCH.md)"),
+    Bar("postgres", "drain, 100 slots, not kept", "least", 26_000, "/s (graphile-worker, seen elsewhere)"),
     Bar("postgres", "enqueue", "least", 1.2, peer="pgqueuer"),
     Bar("postgres", "enqueue", "least", 1.2, peer="procrastinate"),
     Bar("postgres", "enqueue, 50 callers", "least", 5, peer="pgqueuer", of="enqueue"),

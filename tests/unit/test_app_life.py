@@ -178,8 +178,10 @@ def test_a_program_that_forgets_to_close_ends_in_good_order(tmp_path: Path) -> N
 
 def test_importing_penstock_loads_nothing_heavy() -> None:
     code = (
-        "import sys, penstock; penstock.Penstock, penstock.Retry\n"
-        "print([m for m in ('pydantic', 'typer', 'sqlite3', 'psycopg') if m in sys.modules])"
+        "import sys\n"
+        "before = set(sys.modules)\n"
+        "import penstock; penstock.Penstock, penstock.Retry\n"
+        "print([m for m in ('pydantic', 'typer', 'sqlite3', 'psycopg') if m in sys.modules.keys() - before])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=30

@@ -1,4 +1,4 @@
-"""Failure classes: MISSION.md B9, and how an exception becomes plain data."""
+"""Failure classes (B9), and how an exception becomes plain data."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Retry policies: the numbers of MISSION.md A6 and B8, and the laws of backoff."""
+"""Retry policies: the numbers of A6 and B8, and the laws of backoff."""
 
 import math
 
