@@ -6,8 +6,7 @@ import os
 from datetime import time
 from typing import Any
 
-from pydantic import AliasChoices, Field, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from penstock.model.errors import InvalidOption
 from penstock.model.retry import Retry
@@ -20,17 +19,10 @@ def _named(*names: str) -> AliasChoices:
     return AliasChoices(*names)
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """How an app behaves. Every field is read from `PENSTOCK_<NAME>` where code does not give it."""
 
-    model_config = SettingsConfigDict(
-        env_prefix="PENSTOCK_",
-        env_parse_none_str="none",
-        frozen=True,
-        extra="forbid",
-        populate_by_name=True,
-        hide_input_in_errors=True,
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True)
 
     url: str = Field(
         "sqlite:///penstock.db",
@@ -63,6 +55,17 @@ class Settings(BaseSettings):
     max_args_bytes: int = Field(MAX_ARGS_BYTES, ge=2)
     max_result_bytes: int = Field(MAX_RESULT_BYTES, ge=2)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _from_environment(cls, given: dict[str, Any]) -> dict[str, Any]:
+        found = {}
+        for name in cls.model_fields.keys() - given.keys():
+            variable = next((v for v in variables_of(name) if v in os.environ), None)
+            if variable is not None:
+                text = os.environ[variable]
+                found[name] = None if text.lower() == "none" else text
+        return found | given
+
     @property
     def default_retry(self) -> Retry:
         """The policy of every queue that declares none."""
@@ -81,15 +84,18 @@ def load_settings(**given: Any) -> Settings:
     raise InvalidOption("settings cannot be read\n  " + "\n  ".join(found))
 
 
+def variables_of(name: str) -> list[str]:
+    """The environment variables that set a field, ours first."""
+    alias = Settings.model_fields[name].validation_alias
+    if isinstance(alias, AliasChoices):
+        return [str(choice) for choice in alias.choices]
+    return [f"PENSTOCK_{name.upper()}"]
+
+
 def _variable(loc: str) -> str:
     """The name under which a person gave the setting."""
-    for name, field in Settings.model_fields.items():
-        alias = field.validation_alias
-        names = (
-            [str(c) for c in alias.choices]
-            if isinstance(alias, AliasChoices)
-            else [f"PENSTOCK_{name.upper()}"]
-        )
+    for name in Settings.model_fields:
+        names = variables_of(name)
         if loc == name or loc.upper() in names:
             return next((n for n in names if n in os.environ), name)
     return loc
