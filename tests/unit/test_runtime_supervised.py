@@ -15,7 +15,7 @@ from penstock import Context, EngineUnavailable, Penstock, Snooze, SyncContext
 from penstock.engine import CancelOrder, Orders, WorkerInfo
 from penstock.runtime import child, supervised
 from penstock.runtime.board import Board
-from penstock.runtime.supervised import BadApp, Supervised
+from penstock.runtime.supervised import BadApp, KilledEarly, Supervised
 from penstock.runtime.wire import pack, unpack
 
 
@@ -184,3 +184,13 @@ async def test_a_verb_is_insisted_on_until_the_lease_is_over() -> None:
     assert await supervised._insist(third_time, 60.0) == "done"
     with pytest.raises(EngineUnavailable):
         await supervised._insist(never, -1.0)
+
+
+@pytest.mark.parametrize("code", [-signal.SIGKILL, -signal.SIGTERM])
+async def test_a_child_killed_from_outside_before_its_hello_is_not_a_bad_app(code: int) -> None:
+    worker = Supervised("shop:app", {}, "INFO")
+    worker._process = FakeProcess(code)
+    silent = asyncio.StreamReader()
+    silent.feed_eof()
+    with pytest.raises(KilledEarly, match="killed by"):
+        await worker._hello(silent)

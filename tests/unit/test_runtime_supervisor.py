@@ -11,7 +11,7 @@ from runtime_kit import Flaky, make_app
 
 from penstock import Context, EngineError, EngineUnavailable, Penstock, Snooze, SyncContext
 from penstock.runtime import supervisor
-from penstock.runtime.supervised import BadApp
+from penstock.runtime.supervised import BadApp, KilledEarly
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
 
 
@@ -117,6 +117,19 @@ async def test_an_app_that_never_started_ends_the_supervisor_with_the_reason(
     boss = make_supervisor()
     assert await boss.run() == 1
     assert boss.problem == "no module 'x'"
+
+
+async def test_a_worker_killed_before_it_began_is_replaced(
+    fake: type[FakeSupervised], caplog: pytest.LogCaptureFixture
+) -> None:
+    fake.lives = [KilledEarly("killed by SIGKILL")]
+    boss = make_supervisor()
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 2)
+    boss.stop()
+    assert await running == 0
+    assert boss.problem is None
+    assert "killed by SIGKILL" in caplog.text
 
 
 async def test_an_app_that_broke_later_is_tried_again(

@@ -26,6 +26,7 @@ from penstock.runtime.wire import MAX_LINE, pack, unpack
 log = logging.getLogger("penstock.supervisor")
 
 _T = TypeVar("_T")
+_FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)
 EngineFor = Callable[[str, str], Awaitable[Engine]]
 
 EXTRA = 5.0  # seconds beyond the grace period before a worker that does not end is killed
@@ -33,6 +34,10 @@ EXTRA = 5.0  # seconds beyond the grace period before a worker that does not end
 
 class BadApp(Exception):
     """The worker could not load the app or reach its engine."""
+
+
+class KilledEarly(Exception):
+    """The worker was killed from outside before it said hello: that says nothing about the app."""
 
 
 class Supervised:
@@ -98,7 +103,8 @@ class Supervised:
                     raise BadApp(hello["failed"])
                 return hello
         assert self._process is not None
-        raise BadApp(how_it_ended(await self._process.wait()))
+        code = await self._process.wait()
+        raise (KilledEarly if code in _FROM_OUTSIDE else BadApp)(how_it_ended(code))
 
     async def _supervise(self, engine: Engine, board: Board, hello: dict[str, Any]) -> None:
         worker = WorkerInfo(

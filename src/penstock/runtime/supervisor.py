@@ -18,7 +18,7 @@ from typing import Any
 from penstock.engine import Engine
 from penstock.model.errors import EngineError, PenstockError
 from penstock.runtime.backoff import Backoff
-from penstock.runtime.supervised import BadApp, Supervised
+from penstock.runtime.supervised import BadApp, KilledEarly, Supervised
 
 log = logging.getLogger("penstock.supervisor")
 
@@ -84,6 +84,8 @@ class Supervisor:
             try:
                 await worker.live(self._engine_for)
                 began_once = True
+            except KilledEarly as error:
+                log.error("a worker ended before it began: %s", error)
             except EngineError as error:
                 # What that worker held is taken back by others, when its lease is over.
                 log.error("a worker could not be begun or buried: %s", error)
