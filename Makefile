@@ -32,6 +32,7 @@ demo: $(VENV)/.run ## Watch a few hundred jobs run, retry, fail and recover on S
 	@$(BIN)/penstock demo
 
 test: $(VENV)/.dev ## Run the whole test suite (starts its own servers)
+	@tests/provision
 	$(BIN)/python -m pytest -q -n auto
 
 check: $(VENV)/.dev ## Format, lint, types, import contracts, generated docs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -90,7 +89,6 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 async def test_a_commit_whose_sync_fails_is_never_acknowledged(path):
     await SqliteEngine(str(path)).migrate()
     inject = "inject=fdatasync:error=EIO:when=12+4"  # the first ones belong to opening
