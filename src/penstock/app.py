@@ -28,7 +28,7 @@ from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.queues import from_environment, make_queue
 from penstock.tasks.registry import Registry
 from penstock.tasks.task import Task
-from penstock.tasks.urls import check_url, in_memory, is_sqlite, masked, sqlite_path
+from penstock.tasks.urls import check_url, in_memory, is_redis, is_sqlite, masked, sqlite_path
 
 if TYPE_CHECKING:
     from penstock.tasks.settings import Settings
@@ -272,6 +272,10 @@ def make_engine(url: str, schema: str, clock: Clock) -> Engine:
         from penstock.engines.sqlite.engine import SqliteEngine  # noqa: PLC0415 - only the engine in use
 
         return SqliteEngine(sqlite_path(url), clock=clock)
+    if is_redis(url):
+        from penstock.engines.redis.engine import RedisEngine  # noqa: PLC0415 - as above
+
+        return RedisEngine(url, schema=schema, clock=clock)
     from penstock.engines.postgres.engine import PostgresEngine  # noqa: PLC0415 - as above
 
     return PostgresEngine(url, schema=schema, clock=clock)
@@ -280,12 +284,12 @@ def make_engine(url: str, schema: str, clock: Clock) -> Engine:
 async def open_engine(
     url: str, schema: str, *, clock: Clock | None = None, migrate: bool | None = None
 ) -> Engine:
-    """Open the engine of a URL. `migrate` makes a missing schema; by default on SQLite only."""
+    """Open the engine of a URL. `migrate` makes a missing schema; by default not on PostgreSQL."""
     engine = make_engine(url, schema, clock or EngineClock())
     try:
         await engine.open()
     except SchemaMissing:
-        if not (is_sqlite(url) if migrate is None else migrate):
+        if not (is_sqlite(url) or is_redis(url) if migrate is None else migrate):
             raise
         await engine.migrate()
         await engine.open()

@@ -38,7 +38,7 @@ from conformance.kit import (
     snoozed,
     want,
 )
-from conftest import make_place
+from conftest import REDIS_KINDS, make_place
 from penstock.engine import JobFilter, Recovery, Retention
 from penstock.model.clock import FakeClock
 from penstock.model.errors import WorkerExpired
@@ -618,7 +618,7 @@ UNHURRIED = pytest.mark.timeout(0 if os.environ.get("HYPOTHESIS_PROFILE") == "ni
 
 
 @UNHURRIED
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", *REDIS_KINDS])
 def test_every_life_of_a_job_is_as_the_model_says(kind, tmp_path, request):
     phases = (Phase.reuse, Phase.generate, Phase.shrink)  # explaining would take longer than all the rest
     run_state_machine_as_test(

@@ -12,7 +12,8 @@ PenstockError
 │   └── CalledInLoop            a sync call inside a running event loop; names its async twin
 ├── EngineError
 │   ├── EngineUnavailable       cannot be reached now; safe to try again
-│   │   └── OutcomeUnknown      the reply was lost; safe to try again with the same ids
+│   │   ├── OutcomeUnknown      the reply was lost; safe to try again with the same ids
+│   │   └── EngineFull          it has no room for more; nothing was changed
 │   ├── SchemaMissing           run `penstock migrate`
 │   ├── SchemaTooNew            this release is older than the database
 │   ├── MissingExtra            names the package to install
@@ -101,6 +102,10 @@ class EngineUnavailable(EngineError):
 
 class OutcomeUnknown(EngineUnavailable):
     """The reply was lost: it may or may not have happened. Safe to try again with the same ids."""
+
+
+class EngineFull(EngineUnavailable):
+    """The engine has no room for more. Nothing was changed; try again when there is some."""
 
 
 class SchemaMissing(EngineError):

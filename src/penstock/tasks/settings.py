@@ -31,7 +31,7 @@ class Settings(BaseModel):
         min_length=1,
     )
     schema_name: str = Field("penstock", validation_alias=_named("PENSTOCK_SCHEMA"))
-    migrate: bool | None = None  # bring the schema up to date when opening; None: on SQLite only
+    migrate: bool | None = None  # bring the schema up to date when opening; None: not on PostgreSQL
     concurrency: int = Field(
         5, ge=1, validation_alias=_named("PENSTOCK_CONCURRENCY", "JOB_QUEUE_WORKER_CONCURRENCY")
     )  # slots per worker process
