@@ -23,6 +23,7 @@ Make = Literal["redis", "valkey"]
 _KEEPER = """
 data=$1; shift
 "$@" >>"$data.log" 2>&1 &
+exec 2>/dev/null
 read -r signal || { signal=KILL; gone=yes; }
 kill -"$signal" $! && wait $!
 [ -z "$gone" ] || rm -rf "$data" "$data.log"

@@ -11,7 +11,7 @@ from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import EngineError, SchemaMissing
 from penstock.model.names import check_schema
 from penstock.model.priority import Priority
-from penstock.ops import Ops
+from penstock.ops import Diagnosis, Ops
 from penstock.runtime.host import WorkerHost
 from penstock.runtime.inprocess import InProcessWorker
 from penstock.runtime.options import WorkerOptions
@@ -149,6 +149,14 @@ class Penstock:
         finally:
             await engine.close()
 
+    async def examine(self) -> Diagnosis:
+        """What is safe and what is not about the place where jobs live; the app need not be open."""
+        engine = make_engine(self.url, self.schema, self._clock)
+        try:
+            return Diagnosis(await engine.examine(), self.settings.accepted)
+        finally:
+            await engine.close()
+
     async def aopen(self) -> None:
         """Open the engine on the running event loop."""
         await self._access.aopen()
@@ -223,6 +231,7 @@ class Penstock:
             clean_up_at=self.settings.clean_up_at,
             keep_dead=self.settings.keep_dead_letters_for,
             app_ref=app_ref,
+            accept=self.settings.accepted,
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
         )
         is_open = self._access.is_open

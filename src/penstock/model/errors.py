@@ -17,6 +17,7 @@ PenstockError
 │   ├── SchemaMissing           run `penstock migrate`
 │   ├── SchemaTooNew            this release is older than the database
 │   ├── MissingExtra            names the package to install
+│   ├── EngineUnsafe            jobs could be lost there; mend it, or accept it by name
 │   └── WorkerExpired           this worker was given up; it must stop and begin under a new id
 ├── JobNotFound
 ├── ActionRefused               what was asked does not apply to the job as it is; says what does
@@ -118,6 +119,10 @@ class SchemaTooNew(EngineError):
 
 class MissingExtra(EngineError, ImportError):
     """An optional dependency is not installed."""
+
+
+class EngineUnsafe(EngineError):
+    """The engine is set up so that jobs could be lost. Mend it, or accept it by name."""
 
 
 class WorkerExpired(EngineError):

@@ -18,6 +18,7 @@ from penstock.model.errors import PenstockError
 from penstock.runtime.board import Board
 from penstock.runtime.host import WorkerHost, WorkerSource
 from penstock.runtime.orphan import die_with_parent
+from penstock.runtime.safety import check_safety
 from penstock.runtime.wire import MAX_LINE, pack, unpack
 from penstock.runtime.worker import Worker
 from penstock.tasks.loading import load_app
@@ -50,6 +51,7 @@ async def _main(config: dict[str, Any], link: socket.socket, board_fd: int) -> i
         try:
             app: WorkerSource = await open_app.enter_async_context(load_app(config["app"]))
             host = app.worker_host(app_ref=config["app"], **config["wishes"])
+            await check_safety(host.engine, host.options.accept)
         except Exception as error:  # noqa: BLE001 - the supervisor shows it to a person
             link.sendall(pack({"failed": described(error)}))
             return EXIT_BAD_APP

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.engine import (
     CancelOrder,
+    Finding,
     Judge,
     Orders,
     Recovery,
@@ -19,14 +20,14 @@ from penstock.engine import (
     Want,
     WorkerInfo,
 )
-from penstock.engines.redis import enqueue, migrate
+from penstock.engines.redis import enqueue, examine, migrate
 from penstock.engines.redis.bell import Bell
 from penstock.engines.redis.codec import STATES, raw_id, text_id
 from penstock.engines.redis.inspect import Inspection
 from penstock.engines.redis.instants import SECOND, micro, number, stored
 from penstock.engines.redis.recover import Recoveries
 from penstock.engines.redis.rescue import Rescue
-from penstock.engines.redis.settle import Wanted, pack_end
+from penstock.engines.redis.settle import Ends, Wanted, pack_end
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
@@ -61,14 +62,14 @@ class RedisEngine(Inspection):
         await self._server.close()
 
     async def migrate(self) -> list[str]:
-        was_open = self._server.is_open
-        self._server.open()
-        try:
+        async with self._opened():
             migrate.refuse_newer(self.schema, await self._do("schema"))
             return [name.decode() for name in await self._do("migrate", *migrate.KNOWN)]
-        finally:
-            if not was_open:
-                await self._server.close()
+
+    async def examine(self) -> list[Finding]:
+        async with self._opened():
+            found = await examine.examine(self._server.ask, self._connector.address, self._prefix)
+            return [*found, migrate.finding(self.schema, await self._do("schema")), *await self._census()]
 
     # -- in -----------------------------------------------------------------------------------------
     async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:  # noqa: ARG002
@@ -111,18 +112,17 @@ class RedisEngine(Inspection):
     ) -> Settled:
         if not ends and want is None:
             return Settled([], [])
-        packed = [pack_end(end) for end in ends]
+        packed = Ends(ends)
         wanted = None if want is None else Wanted(want)
         if want is not None:
             self._bell.look(want.queues)
-        told, *rest = await self._do_once(
+        refused, *rest = await self._do_once(
             "settle",
             b"1" if again else b"0",
-            number(len(ends)),
-            *packed,
+            *packed.arguments,
             *(wanted.arguments if wanted else ()),
         )
-        accepted = [letter != ord("-") for letter in told]
+        accepted = packed.accepted(refused)
         if wanted is None:
             return Settled(accepted, [])
         return Settled(accepted, self._claims(wanted, rest), expired=rest[0] == b"0")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from struct import unpack_from
 from typing import Any
 
-from penstock.engine import DeadFilter, JobFilter, Parked, QueueState, WorkerInfo
+from penstock.engine import DeadFilter, Finding, JobFilter, Level, Parked, QueueState, WorkerInfo
 from penstock.engines.redis import listing
 from penstock.engines.redis.address import read_url
 from penstock.engines.redis.codec import raw_id, read_job, read_letter
@@ -44,6 +46,30 @@ class Inspection:
     async def _do_once(self, verb: str, /, *arguments: bytes) -> Any:
         """Run a script whose lost answer is the caller's to resolve."""
         return await self._server.run(verb, now_by(self._clock), *arguments, repeatable=False)
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[None]:
+        """Open for a moment, where it is not open anyway."""
+        was_open = self._server.is_open
+        self._server.open()
+        try:
+            yield
+        finally:
+            if not was_open:
+                await self._server.close()
+
+    async def _census(self) -> list[Finding]:
+        """What is counted and not there was evicted or deleted by somebody."""
+        told = await self._do("census")
+        wrong = [
+            f"{counted:,} {what} are counted, {there:,} are there"
+            for what, counted, there in zip(("jobs", "delayed", "active"), told[::2], told[1::2], strict=True)
+            if counted != there
+        ]
+        if not wrong:
+            return [Finding("records", Level.OK, f"all {told[0]:,} jobs that are counted have their record")]
+        lost = "keys of Penstock were evicted or deleted"
+        return [Finding("records", Level.WARNING, f"{lost}: {'; '.join(wrong)}")]
 
     async def get(self, job_id: str) -> Job | None:
         if not is_id(job_id):

@@ -12,9 +12,10 @@ from penstock.engines.redis.codec import LETTERS, NOBODY, raw_id, read_claim, se
 from penstock.engines.redis.instants import micro, number
 from penstock.model.job import Claim
 from penstock.model.lanes import parked_lane
-from penstock.model.outcome import COMPLETED, Outcome
+from penstock.model.outcome import COMPLETED, Completed, Outcome
 
-_END = Struct("<16s16sdcBd")  # id, token, ran_for, state, flags, delay
+_PLAIN = Struct("<16s16sd")  # id, token, ran_for
+_END = Struct("<16s16sdcBd")  # and state, flags, delay
 _REFUND, _KEEP_PLACE, _SUSPECT, _CRASHED, _RESCUED, _KEEP, _TAKEN = 1, 2, 4, 8, 16, 32, 64
 _STRANGER = NOBODY  # no job has this id
 
@@ -26,8 +27,6 @@ def pack_end(end: Settlement, *, taken: bool = False) -> bytes:
     except ValueError:
         job = token = _STRANGER
     outcome = end.outcome
-    if outcome is COMPLETED and not taken:
-        return _END.pack(job, token, end.ran_for, b"c", _KEEP if end.keep else 0, 0.0)
     flags = _flags(outcome) | (_KEEP if end.keep else 0) | (_TAKEN if taken else 0)
     head = _END.pack(job, token, end.ran_for, LETTERS[outcome.state], flags, micro(outcome.delay))
     return head + _texts(outcome)
@@ -49,6 +48,41 @@ def _texts(outcome: Outcome) -> bytes:
         # Only the script knows the queue, which the lane's name begins with.
         texts |= {b"l": parked_lane("", outcome.park), b"k": outcome.park.reason}
     return b"".join([section(name, text) for name, text in texts.items() if text is not None])
+
+
+class Ends:
+    """Settlements as `settle.lua` takes them: plain completions together, all other ends one by one."""
+
+    def __init__(self, ends: Sequence[Settlement]) -> None:
+        kept: list[bytes] = []
+        unkept: list[bytes] = []
+        others: list[bytes] = []
+        places: tuple[list[int], list[int], list[int]] = ([], [], [])
+        for place, end in enumerate(ends):
+            outcome = end.outcome
+            if outcome is COMPLETED or (type(outcome) is Completed and not end.keep):
+                plain, group = (kept, 0) if end.keep else (unkept, 1)
+                plain.append(_plain(end))
+            else:
+                group = 2
+                others.append(pack_end(end))
+            places[group].append(place)
+        self.arguments = [b"".join(kept), b"".join(unkept), number(len(others)), *others]
+        self._places = [place for group in places for place in group]
+
+    def accepted(self, refused: Sequence[int]) -> list[bool]:
+        """In the order in which they were given; the script counts from 1, in its own order."""
+        told = [True] * len(self._places)
+        for place in refused:
+            told[self._places[place - 1]] = False
+        return told
+
+
+def _plain(end: Settlement) -> bytes:
+    try:
+        return _PLAIN.pack(raw_id(end.id), raw_id(end.token), end.ran_for)
+    except ValueError:
+        return _PLAIN.pack(_STRANGER, _STRANGER, 0.0)
 
 
 class Wanted:

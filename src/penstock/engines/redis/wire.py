@@ -7,7 +7,7 @@ import socket
 import struct
 from collections import deque
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import hiredis
 
@@ -91,8 +91,7 @@ class Wire(asyncio.Protocol):
 
     # -- what the loop tells ----------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
 
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)

@@ -1,20 +1,21 @@
 -- The end of a job, and the end of its record.
 local function key_field(base) return base.kind .. ':' .. base.key end
 
--- Free the key it holds, and take it out of the indexes that only some jobs are in.
-local function unlist(id)
+-- Free the key it holds, and take it out of the indexes that only some jobs are in: `flags` of its base tell.
+local function unlist(id, flags)
+  if flags % 16 < OWNER and not has(flags, UNIQUE) then return end
   local raw = call('HGET', JOBS, id)
   if not raw then return end
   local base = read_base(raw)
-  if has(base.flags, UNIQUE) and call('HGET', p .. 'keys', key_field(base)) == id then
+  if has(flags, UNIQUE) and call('HGET', p .. 'keys', key_field(base)) == id then
     call('HDEL', p .. 'keys', key_field(base))
   end
-  if base.key then later('ZREM', p .. 'bykey', base.key .. '\0' .. id) end
-  if base.owner then later('ZREM', p .. 'owners', base.owner .. '\0' .. id) end
+  if base.key then call('ZREM', p .. 'bykey', base.key .. '\0' .. id) end
+  if base.owner then call('ZREM', p .. 'owners', base.owner .. '\0' .. id) end
 end
 
 local function forget(id, run)
-  if run.base_flags % 16 >= OWNER or has(run.base_flags, UNIQUE) then unlist(id) end
+  unlist(id, run.base_flags)
   later('HDEL', RUNS, id)
   later('HDEL', JOBS, id)
 end

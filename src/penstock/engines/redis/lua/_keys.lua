@@ -17,9 +17,15 @@ local function in_parts(list, use)
   for i = 1, #list, 4000 do use(i, math.min(i + 3999, #list)) end
 end
 
+-- How many were changed, by what the server answers.
 local function change(command, key, list)
-  in_parts(list, function(i, j) call(command, key, unpack(list, i, j)) end)
+  local changed = 0
+  in_parts(list, function(i, j) changed = changed + call(command, key, unpack(list, i, j)) end)
+  return changed
 end
+
+-- A score as text: numbers are printed anew for every argument, and slowly.
+local function score(number) return string.format('%.0f', number) end
 
 local function values(key, fields)
   local found = {}

@@ -14,7 +14,7 @@ local now, at, answer = time_of(ARGV[1]), 2, {}
 
 -- The key goes to the heir, unless another job has taken it since.
 local function pass_key(dead, job)
-  local field = job.kind .. ':' .. job.u
+  local field = job.group.kind .. ':' .. job.u
   local holder = call('HGET', p .. 'keys', field)
   if holder and holder ~= dead and call('HEXISTS', JOBS, holder) == 1 then job.u = nil end
 end
@@ -22,8 +22,8 @@ end
 local function link(dead, raw, job)
   local letter = struct.pack('<d', now) .. job.id
   call('HSET', p .. 'dead', dead, sub(raw, 1, 8) .. letter .. sub(raw, 33))
-  call('ZREM', p .. 'dead:open:' .. job.kind, dead)
-  call('ZADD', p .. 'dead:past:' .. job.kind, 0, dead)
+  call('ZREM', p .. 'dead:open:' .. job.group.kind, dead)
+  call('ZADD', p .. 'dead:past:' .. job.group.kind, 0, dead)
   count(job.group.queue, 'dead', -1)
   local run = call('HGET', RUNS, dead)
   if run then
@@ -35,7 +35,7 @@ end
 
 while at <= #ARGV do
   local dead, raw, group, job = ARGV[at], call('HGET', p .. 'dead', ARGV[at])
-  group, at = read_group(at + 1)
+  group, at = read_group(at + 1, now)
   job, at = read_job(group, at)
   local letter = raw and read_letter(raw)
   if not letter then
@@ -44,7 +44,7 @@ while at <= #ARGV do
     answer[#answer + 1] = letter.heir
   else
     if job.u then pass_key(dead, job) end
-    insert(job, now)
+    insert(job)
     link(dead, raw, job)
     write_all()
     answer[#answer + 1] = job.id
