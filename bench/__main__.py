@@ -14,15 +14,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import drain, enqueue, idle, imports, latency, raw_postgres, raw_sqlite, wakeups
+from bench import drain, enqueue, idle, imports, latency, raw_postgres, raw_redis, raw_sqlite, wakeups
 from bench.bars import BARS
 from bench.peers import measure as peers
-from bench.places import PostgresStore, SqliteStore, Store, open_store
+from bench.places import PostgresStore, RedisStore, SqliteStore, Store, open_store
 from bench.samples import Samples
 from bench.size import FULL, QUICK, Size
 from bench.table import show
 
-ENGINES = ("sqlite", "postgres")
+ENGINES = ("sqlite", "postgres", "redis")
 
 
 def main() -> None:
@@ -76,6 +76,8 @@ def _round(store: Store, size: Size, samples: Samples) -> None:
     if isinstance(store, PostgresStore):
         raw_postgres.measure(store, size, samples)
         wakeups.measure(store, size, samples)
+    if isinstance(store, RedisStore):
+        raw_redis.measure(store, size, samples)
     enqueue.measure(store, size, samples)
     drain.measure(store, size, samples)
     latency.measure(store, size, samples)

@@ -6,7 +6,7 @@ import time
 
 from bench import loops
 from bench.drain import preload
-from bench.places import PostgresStore, Store
+from bench.places import Place, PostgresStore, RedisStore, SqliteStore, Store
 from bench.processes import penstock_worker
 from bench.samples import OURS, Samples
 from bench.size import Size
@@ -18,10 +18,16 @@ def measure(store: Store, size: Size, samples: Samples) -> None:
         with penstock_worker(place, slots=10) as worker:
             worker.await_begun(1)
             time.sleep(2.0)
-            calls = store.transactions(place) if isinstance(store, PostgresStore) else 0
+            calls = _calls(store, place)
             cpu, began = worker.cpu_seconds(), time.monotonic()
             time.sleep(size.idle)
             seconds = time.monotonic() - began
             samples.add(OURS, "idle, CPU", 100 * (worker.cpu_seconds() - cpu) / seconds)
-            if isinstance(store, PostgresStore):
-                samples.add(OURS, "idle, server calls", (store.transactions(place) - calls) / seconds)
+            if not isinstance(store, SqliteStore):
+                samples.add(OURS, "idle, server calls", (_calls(store, place) - calls) / seconds)
+
+
+def _calls(store: Store, place: Place) -> int:
+    if isinstance(store, RedisStore):
+        return store.calls()
+    return store.transactions(place) if isinstance(store, PostgresStore) else 0

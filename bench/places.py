@@ -1,4 +1,4 @@
-"""Where measured jobs live: an empty SQLite file, or an empty schema of a private PostgreSQL."""
+"""Where measured jobs live: an empty SQLite file, an empty PostgreSQL database, an empty Redis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-from tests.servers import PostgresServer
+from tests.servers import PostgresServer, RedisServer, ask
 
 _numbers = itertools.count(1)
 
@@ -23,9 +23,11 @@ class Place:
 
     url: str
     schema: str
-    probe: str  # SQL: a row while a job is unfinished
+    probe: str  # SQL: a row while a job is unfinished; Lua on Redis: not 0 while one is
 
     def unfinished(self) -> bool:
+        if self.url.startswith("redis"):
+            return bool(ask(self.url, "EVAL", self.probe, 0))
         if self.url.startswith("sqlite"):
             with closing(sqlite3.connect(sqlite_file(self.url))) as connection:
                 return connection.execute(self.probe).fetchone() is not None
@@ -84,8 +86,46 @@ class PostgresStore:
         self._server.discard()
 
 
-Store = SqliteStore | PostgresStore
+class RedisStore:
+    """A private server that keeps nothing on disk, as in the peers' own figures; emptied for each place."""
+
+    name = "redis"
+
+    def __init__(self) -> None:
+        self._server = RedisServer()
+        self._server.start()
+
+    @contextmanager
+    def place(self) -> Iterator[Place]:
+        self._server.ask("FLUSHALL")
+        yield Place(self._server.url(), "penstock", _UNFINISHED)
+
+    def calls(self) -> int:
+        """How many commands the clients have sent; those that scripts run are not among them."""
+        stats = self._server.info("commandstats")
+        return sum(
+            int(told.partition("calls=")[2].partition(",")[0])
+            for name, told in stats.items()
+            if name in ("cmdstat_evalsha", "cmdstat_blpop")
+        )
+
+    def close(self) -> None:
+        self._server.discard()
+
+
+_UNFINISHED = """
+local left, counts = 0, redis.call('HGETALL', '{penstock}:counts')
+for i = 1, #counts, 2 do
+  if counts[i]:find(':waiting') or counts[i]:find(':active') or counts[i]:find(':delayed') then
+    left = left + counts[i + 1]
+  end
+end
+return left
+"""
+
+Store = SqliteStore | PostgresStore | RedisStore
+_STORES = {"sqlite": SqliteStore, "postgres": PostgresStore, "redis": RedisStore}
 
 
 def open_store(engine: str) -> Store:
-    return SqliteStore() if engine == "sqlite" else PostgresStore()
+    return _STORES[engine]()

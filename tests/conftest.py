@@ -61,7 +61,7 @@ def make_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place
         return Place(kind, str(folder / f"{secrets.token_hex(4)}.db"))
     schema = f"t_{secrets.token_hex(6)}"
     if kind in REDIS_KINDS:
-        from redis_servers import redis_server
+        from servers import redis_server
 
         return Place(kind, redis_server(kind).url(), schema)
     return Place(kind, request.getfixturevalue("postgres_url"), schema)
