@@ -93,7 +93,7 @@ class Worker:
         """Work until told to drain; with `burst`, until there is nothing more to do."""
         loops = [self._pump.listen(), self._sweeper.run(), self._watch()]
         tasks = [asyncio.create_task(loop) for loop in loops]
-        pumping = asyncio.create_task(self._pump_on())
+        pumping = asyncio.create_task(self._pump.run())
         stop = asyncio.create_task(self._until_idle() if burst else self._stopping.wait())
         self._watchdog.start()
         try:
@@ -113,10 +113,6 @@ class Worker:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
-
-    async def _pump_on(self) -> None:
-        while not self.expired:
-            await self._pump.round()
 
     async def _until_idle(self) -> None:
         while not (self._pump.looked_empty and self._pump.idle):

@@ -102,11 +102,13 @@ class PostgresEngine(Inspection):
 
     async def claim(self, want: Want) -> list[Claim]:
         self._listener.look(want.queues)
-        call = Call(self._sql["claim"], settle.want_values(want, self._clock.now()))
-        (rows,) = await self._database.run(call, repeatable=False)
-        if not settle.is_alive(rows):
+        step = settle.Step([], want)
+        settled = step.read(
+            await self._database.run(*step.calls(self._sql, self._clock.now()), repeatable=False)
+        )
+        if settled.expired:
             raise WorkerExpired(f"worker {want.worker} is not alive any more; begin again under a new id")
-        return settle.claims_of(rows)
+        return settled.claims
 
     async def settle(
         self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False
