@@ -205,9 +205,6 @@ class Engine(Protocol):
         """Keep a worker alive for `ttl` seconds more and bring back its orders."""
         ...
 
-    async def retire(self, worker: str) -> None:
-        """The worker ends in good order and holds nothing any more."""
-
     async def claim(self, want: Want) -> list[Claim]:
         """Take the waiting jobs first in rank. WorkerExpired where the worker is not alive."""
         ...

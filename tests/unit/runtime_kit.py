@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock import Penstock
 from penstock.engine import Engine
-from penstock.model.clock import Clock, FakeClock
+from penstock.model.clock import FakeClock
 from penstock.runtime.board import Board
 from penstock.runtime.worker import Worker
 
@@ -63,8 +63,11 @@ def quick(monkeypatch: Any) -> Iterator[None]:
     yield
 
 
-def clock_of(app: Penstock) -> Clock:
-    return app._clock
+def expire(app: Penstock) -> None:
+    """The time of every registered worker passes; nobody has rescued it yet."""
+    clock = app._clock
+    assert isinstance(clock, FakeClock)
+    clock.advance(TTL + 1)
 
 
 class FakeProcess:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator
 
 import pytest
-from runtime_kit import Flaky, make_app, make_worker
+from runtime_kit import Flaky, expire, make_app, make_worker
 
 from penstock import Context, EngineError, EngineUnavailable, OutcomeUnknown, Penstock, State
 from penstock.engine import Orders
@@ -167,7 +167,7 @@ async def test_a_settle_that_finds_the_worker_expired_stops_it_and_is_still_writ
     worker, _ = await begin(app)
     await worker._pump.round()
     await until_ended(worker)
-    await app.engine.retire(worker.id)
+    expire(app)
     await worker._pump.round()
     assert worker.expired
     assert await state(app, job.id) is State.COMPLETED

@@ -9,7 +9,7 @@ import time
 from collections.abc import AsyncIterator
 
 import pytest
-from runtime_kit import Flaky, make_app, make_worker
+from runtime_kit import Flaky, expire, make_app, make_worker
 
 from penstock import (
     Context,
@@ -373,7 +373,7 @@ async def test_an_in_process_worker_that_was_given_up_begins_again_under_a_new_i
 # -- heart ------------------------------------------------------------------------------------------
 async def test_a_beat_that_finds_the_worker_gone_gives_it_up(shop: Shop) -> None:
     worker = await begin(shop)
-    await shop.app.engine.retire(worker.id)
+    expire(shop.app)
     orders = await beat(shop.app.engine, worker.id, worker.board)
     assert orders.given_up
     assert worker.board.given_up

@@ -97,9 +97,6 @@ class PostgresEngine(Inspection):
             return Orders(given_up=True)
         return Orders(False, tuple(CancelOrder(*pair.split()) for pair in cancels), frozenset(paused))
 
-    async def retire(self, worker: str) -> None:
-        await self._do("retire", worker=worker)
-
     async def claim(self, want: Want) -> list[Claim]:
         self._listener.look(want.queues)
         call = Call(self._sql["claim"], settle.want_values(want, self._clock.now()))

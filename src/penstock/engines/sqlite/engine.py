@@ -90,9 +90,6 @@ class SqliteEngine:
     async def beat(self, worker: str, ttl: float) -> Orders:
         return await self._current().beats.run(lambda view: workers.beat(view, worker, ttl))
 
-    async def retire(self, worker: str) -> None:
-        await self._write(lambda tx: workers.retire(tx, worker))
-
     async def claim(self, want: Want) -> list[Claim]:
         parts = self._current()
         parts.listen()
