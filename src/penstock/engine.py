@@ -121,7 +121,11 @@ class Retention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """Which jobs to list. Empty means all; newest first."""
+    """Which jobs to list. Empty means all; newest first.
+
+    Found by time are jobs whose id was made within a minute of their creation; near the ends of the range
+    others may be left out.
+    """
 
     queue: str | None = None
     task: str | None = None
