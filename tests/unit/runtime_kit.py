@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from typing import Any
 
-from penstock import Penstock
+import pytest
+
+from penstock import Context, Penstock, Snooze, SyncContext
 from penstock.engine import Engine
 from penstock.model.clock import FakeClock
 from penstock.runtime.board import Board
@@ -56,11 +57,31 @@ def make_worker(app: Penstock, engine: Any = None, **wishes: Any) -> Worker:
     return Worker(engine or app.engine, host.registry, host.options, board)
 
 
-@contextmanager
-def quick(monkeypatch: Any) -> Iterator[None]:
-    """Our own back-off takes no time."""
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own back-off takes no time, in every module that imports this."""
     monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 0.0)
-    yield
+
+
+@pytest.fixture(name="app")
+async def small_app() -> AsyncIterator[Penstock]:
+    """An open app with a task that returns, one that asks to run later, and one that does nothing."""
+    made = make_app()
+
+    @made.task
+    def add(ctx: SyncContext, a: int) -> int:
+        ctx.progress(50)
+        return a + 1
+
+    @made.task
+    async def later(ctx: Context) -> None:
+        raise Snooze(3)
+
+    @made.task
+    async def nothing() -> None: ...
+
+    async with made:
+        yield made
 
 
 def expire(app: Penstock) -> None:
