@@ -8,14 +8,13 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any, Self
 
 import pytest
-from runtime_kit import FakeProcess, make_app
+from runtime_kit import FakeProcess, make_app, no_waiting, small_app  # noqa: F401 - fixtures
 
-from penstock import Context, InvalidOption, Penstock, Snooze, SyncContext
+from penstock import InvalidOption, Penstock, Snooze, SyncContext
 from penstock.engine import WorkerInfo
 from penstock.model.decide import Deferred, Returned
 from penstock.model.failure import Failure
@@ -29,31 +28,6 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 CLAIM = Claim(
     "job", "token", "default", "add", "default", '{"a": 1}', "key", 1, 3, 3, None, None, False, 0, AT, AT
 )
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 0.0)
-
-
-@pytest.fixture
-async def app() -> AsyncIterator[Penstock]:
-    made = make_app()
-
-    @made.task
-    def add(ctx: SyncContext, a: int) -> int:
-        ctx.progress(50)
-        return a + 1
-
-    @made.task
-    async def later(ctx: Context) -> None:
-        raise Snooze(3)
-
-    @made.task
-    async def nothing() -> None: ...
-
-    async with made:
-        yield made
 
 
 # -- the child --------------------------------------------------------------------------------------

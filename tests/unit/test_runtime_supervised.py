@@ -5,43 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from runtime_kit import FakeProcess, Flaky, make_app
+from runtime_kit import FakeProcess, Flaky, no_waiting, small_app  # noqa: F401 - fixtures
 
-from penstock import Context, EngineUnavailable, Penstock, Snooze, SyncContext
+from penstock import EngineUnavailable, Penstock
 from penstock.engine import CancelOrder, Orders, WorkerInfo
 from penstock.runtime import child, supervised
 from penstock.runtime.board import Board
 from penstock.runtime.supervised import BadApp, KilledEarly, Supervised
 from penstock.runtime.wire import pack, unpack
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 0.0)
-
-
-@pytest.fixture
-async def app() -> AsyncIterator[Penstock]:
-    made = make_app()
-
-    @made.task
-    def add(ctx: SyncContext, a: int) -> int:
-        ctx.progress(50)
-        return a + 1
-
-    @made.task
-    async def later(ctx: Context) -> None:
-        raise Snooze(3)
-
-    @made.task
-    async def nothing() -> None: ...
-
-    async with made:
-        yield made
 
 
 class Told:

@@ -133,9 +133,7 @@ class Worker:
 
     async def _finish(self, pumping: asyncio.Task[None]) -> None:
         """The grace period: running jobs end by themselves, or are ended."""
-        grace = _first_of(self._until_empty(), self._now.wait(), pumping)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(grace, self.options.grace)
+        await _first_of(self._until_empty(), self._now.wait(), pumping, within=self.options.grace)
         for running in list(self.executor.running.values()):
             self.executor.stop(running, Stop.SHUTDOWN)
         with contextlib.suppress(TimeoutError):
@@ -175,10 +173,10 @@ async def _cancel(*tasks: asyncio.Task[Any]) -> None:
         await asyncio.wait(tasks, timeout=1.0)
 
 
-async def _first_of(*awaitables: Coroutine[Any, Any, Any] | asyncio.Task[Any]) -> None:
+async def _first_of(*awaitables: Coroutine[Any, Any, Any] | asyncio.Task[Any], within: float) -> None:
     tasks = [asyncio.ensure_future(a) for a in awaitables]
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, timeout=within, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task, given in zip(tasks, awaitables, strict=True):
             if task is not given:

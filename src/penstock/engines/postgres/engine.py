@@ -18,7 +18,7 @@ from penstock.engine import (
     Want,
     WorkerInfo,
 )
-from penstock.engines.postgres import enqueue, migrate, settle
+from penstock.engines.postgres import durability, enqueue, migrate, settle
 from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.inspect import Inspection
 from penstock.engines.postgres.listener import Listener
@@ -45,6 +45,7 @@ class PostgresEngine(Inspection):
         self._pool.open()
         try:
             await self._database.use(lambda connection: migrate.check(connection, self.schema))
+            await self._database.use(durability.check)
         except BaseException:
             await self._pool.close()
             raise
@@ -96,9 +97,6 @@ class PostgresEngine(Inspection):
         if not alive:
             return Orders(given_up=True)
         return Orders(False, tuple(CancelOrder(*pair.split()) for pair in cancels), frozenset(paused))
-
-    async def retire(self, worker: str) -> None:
-        await self._do("retire", worker=worker)
 
     async def claim(self, want: Want) -> list[Claim]:
         self._listener.look(want.queues)
