@@ -63,7 +63,7 @@ class PostgresEngine(Inspection):
     async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
         if not jobs:
             return []
-        if not again and sum(not job.unique for job in jobs) >= enqueue.COPY_FROM:
+        if not again and len(jobs) >= enqueue.COPY_FROM:
             return await self._database.transact(lambda c: self._enqueue_by_copy(c, jobs), repeatable=False)
         plan = enqueue.plan(self.schema, jobs, again=again, now=self._clock.now())
         (rows,) = await self._database.run(Call(plan.sql, plan.values), repeatable=False)
@@ -71,14 +71,24 @@ class PostgresEngine(Inspection):
 
     async def _enqueue_by_copy(self, connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueued]:
         ((now,),) = await query(connection, Call(self._sql["clock"], {"now": self._clock.now()}))
-        batch = enqueue.batch([job for job in jobs if not job.unique], now)
-        await enqueue.copy(connection, self._sql["copy"], batch.rows)
+        keyed = [job for job in jobs if job.unique]
+        if await self._take_keys(connection, keyed):
+            keyed = []
+        batch = enqueue.Batch([job for job in jobs if not job.unique] if keyed else jobs, now)
+        await enqueue.copy(connection, self._sql["copy"], batch)
         await query(connection, Call(self._sql["count_new"], enqueue.count_values(batch.counts)))
-        keyed: list[Enqueued] = []
-        if keyed_jobs := [job for job in jobs if job.unique]:
-            plan = enqueue.plan(self.schema, keyed_jobs, now=now)
-            keyed = plan.decode(await query(connection, Call(plan.sql, plan.values)))
-        return enqueue.merge(jobs, batch.states, keyed)
+        answers: list[Enqueued] = []
+        if keyed:
+            plan = enqueue.plan(self.schema, keyed, now=now)
+            answers = plan.decode(await query(connection, Call(plan.sql, plan.values)))
+        return enqueue.merge(jobs, batch, answers)
+
+    async def _take_keys(self, connection: Connection, jobs: Sequence[NewJob]) -> bool:
+        """Whether all were free; what was taken stays taken, and `enqueue` knows its own."""
+        if not jobs:
+            return True
+        ((taken,),) = await query(connection, Call(self._sql["take_keys"], enqueue.key_values(jobs)))
+        return bool(taken == len(jobs))
 
     # -- run ----------------------------------------------------------------------------------------
     async def register(self, worker: WorkerInfo, ttl: float) -> None:
