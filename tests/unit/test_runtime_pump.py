@@ -155,4 +155,6 @@ async def test_listening_survives_an_engine_that_is_away(
     listening = asyncio.create_task(worker._pump.listen())
     await worker._pump.round()
     await asyncio.wait_for(woken.wait(), 10)
+    assert engine.verbs()[:2] == ["claim", "wait"]
+    assert not listening.done()
     listening.cancel()
