@@ -404,12 +404,7 @@ async def test_a_missed_heartbeat_is_logged_and_not_the_end(
 # -- lines ------------------------------------------------------------------------------------------
 async def test_the_line_of_a_child_process_writes_progress_into_its_pipe(shop: Shop) -> None:
     sent: list[bytes] = []
-
-    class Outbox:
-        def write(self, data: bytes) -> None:
-            sent.append(data)
-
-    line = PipeLine(None, "worker", Outbox())  # type: ignore[arg-type]
+    line = PipeLine(None, "worker", sent.append)  # type: ignore[arg-type]
     await line.progress(5, "a")
     line.progress_sync(6, "b")
     assert len(sent) == 2
