@@ -18,6 +18,7 @@ from typing import Any
 
 from tests.acceptance.fleet import Site, Tree, new_database, opened
 from tests.chaos import history, tasks
+from tests.chaos.witness import Witness
 from tests.servers import PostgresServer
 
 from penstock.engine import JobFilter
@@ -40,6 +41,7 @@ class Stage:
         self.history = folder / "history.jsonl"
         self.site.env[tasks.HISTORY] = str(self.history)
         self.acknowledged: list[str] = []
+        self.witness = Witness(self.note, lambda: self.ask(lambda e: e.workers()))
         self._told = 0.0
 
     # -- workers --------------------------------------------------------------------------------------
@@ -122,13 +124,7 @@ class Stage:
 
     def judge(self) -> history.Verdict:
         completed = self.counts()[State.COMPLETED]
-        return history.check(
-            history.read(self.history),
-            self.acknowledged,
-            self.records(),
-            history.expired_in(self.logs()),
-            completed,
-        )
+        return history.check(history.read(self.history), self.acknowledged, self.records(), completed)
 
     # -- words ----------------------------------------------------------------------------------------
     def note(self, f: str, **more: Any) -> float:
@@ -172,6 +168,7 @@ def stage(engine: str, name: str, *, client: bool = True) -> Iterator[Stage]:
         closing.callback(made.site.close)
         if client:
             closing.enter_context(opened(tasks.app, url))
+            closing.enter_context(made.witness)
         yield made
 
 
