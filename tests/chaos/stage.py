@@ -27,6 +27,7 @@ from penstock.model.states import State
 from penstock.tasks.call import Call
 
 TASKS = f"{Path(tasks.__file__)}:app"
+ROOT = str(Path(__file__).parents[2])
 UNFINISHED = (State.WAITING, State.DELAYED, State.ACTIVE)
 
 
@@ -40,13 +41,15 @@ class Stage:
         self.site = Site(folder, url)
         self.history = folder / "history.jsonl"
         self.site.env[tasks.HISTORY] = str(self.history)
+        self.site.env["PYTHONPATH"] = os.pathsep.join([ROOT, os.environ.get("PYTHONPATH", "")]).strip(
+            os.pathsep
+        )
         self.acknowledged: list[str] = []
         self.witness = Witness(self.note, lambda: self.ask(lambda e: e.workers()))
         self._told = 0.0
 
     # -- workers --------------------------------------------------------------------------------------
-    def start(self, *options: str, lease: float, url: str | None = None) -> Tree:
-        env = {} if url is None else {"PENSTOCK_URL": url}
+    def start(self, *options: str, lease: float, env: dict[str, str] | None = None) -> Tree:
         return self.site.start(*options, "--log-level", "warning", app=TASKS, lease=lease, grace=5, env=env)
 
     def up(self, *trees: Tree, within: float = 120.0) -> None:
