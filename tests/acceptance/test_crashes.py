@@ -7,7 +7,7 @@ import signal
 import time
 
 from acceptance import jobs
-from acceptance.fleet import eventually, is_alive
+from acceptance.fleet import HERE, eventually, is_alive
 from acceptance.world import World
 
 LEASE = 3.0
@@ -60,6 +60,24 @@ def test_a_worker_whose_warm_process_was_killed_goes_on(world: World) -> None:
     assert (record.attempt, record.crashes) == (1, 1)
     assert on_loop.result(timeout=20)["pid"] == worker
     assert not is_alive(warm)
+
+
+def test_where_the_app_cannot_be_copied_children_load_it_and_die_with_their_worker_too(world: World) -> None:
+    careless = world.site.folder / "careless.py"
+    careless.write_text(
+        f"import sys, threading\nsys.path.insert(0, {str(HERE)!r})\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\nfrom jobs import app\n"
+    )
+    tree = world.start(app=f"{careless}:app", lease=120)
+    assert world.warm(tree) == [], "it is started when it is needed"
+    job = jobs.in_process.enqueue(seconds=60)
+    world.started(job.id)
+    worker = tree.the_worker()
+    (warm,), (child,) = world.warm(tree), world.children(tree)
+    os.kill(worker, signal.SIGKILL)
+    eventually(lambda: len(world.starts(job.id)) == 2, 60, "started again")
+    assert not any(map(is_alive, (worker, warm, child)))
+    assert job.result(timeout=20)["parent"] != warm
 
 
 def test_a_killed_supervisor_takes_its_children_along_and_its_jobs_are_rescued(world: World) -> None:

@@ -223,7 +223,7 @@ def run(engine: str, given: argparse.Namespace) -> bool:
             faults,
             f"{took:.0f} s; {zombies.refused} woke, settled, were refused by the engine and reported it; "
             f"{zombies.stopped} more saw that their lease was over and settled nothing; {found.by_expiry} "
-            f"second starts, each after a heartbeat that was seen to expire; {len(zombies.settled_late)} late "
+            f"second starts, each after a heartbeat seen to expire; {len(zombies.settled_late)} late "
             f"settlements accepted",
         )
 

@@ -141,7 +141,7 @@ async def test_a_job_whose_warm_process_dies_has_crashed(lot: Lot) -> None:
     os.kill(lot.warm._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
     with pytest.raises(ChildDied, match="lost together with the one it came from"):
         await running
-    assert not is_alive(child)
+    await until(lambda: not is_alive(child), "its child goes with it")
 
 
 async def test_a_warm_process_killed_while_a_child_is_asked_for_costs_the_job_nothing(lot: Lot) -> None:

@@ -67,19 +67,20 @@ class Nursery(ABC):
     def _answer(self) -> bool:
         """Bear the child that is asked for; False where nobody will ask any more."""
         try:
-            _, fds, _, _ = socket.recv_fds(self._control, 1, 1)
+            asked, fds, _, _ = socket.recv_fds(self._control, 1, 1)
         except ConnectionError:
             return False
-        if not fds:
-            return False
-        os.set_inheritable(fds[0], False)
-        line = socket.socket(fileno=fds[0])
+        for fd in fds:  # none came where too many files are open: the worker sees the line closed
+            os.set_inheritable(fd, False)
+            self._begin(socket.socket(fileno=fd))
+        return bool(asked)
+
+    def _begin(self, line: socket.socket) -> None:
         try:
             self._lines[self.bear(line)] = line
-        except OSError as error:  # no more processes may be made: the worker sees the line closed
+        except OSError as error:  # too many processes: as above
             print(f"penstock: no child process could be started: {error}", file=sys.stderr)
             line.close()
-        return True
 
     def _bury(self) -> None:
         with contextlib.suppress(ChildProcessError):
@@ -88,11 +89,12 @@ class Nursery(ABC):
 
     def _tell(self, pid: int, code: int) -> None:
         """The last message of a child, after all that it has said itself, perhaps half a line."""
-        _kill_group(pid)  # what it has started and left behind
         line = self._lines.pop(pid, None)
-        if line is not None:
-            with line, contextlib.suppress(OSError):
-                line.send(b"\n" + pack({"ended": code}), socket.MSG_DONTWAIT)
+        if line is None:  # the app's own, started while it was loaded
+            return
+        _kill_group(pid)  # what it has started and left behind
+        with line, contextlib.suppress(OSError):
+            line.send(b"\n" + pack({"ended": code}), socket.MSG_DONTWAIT)
 
 
 class Forking(Nursery):
