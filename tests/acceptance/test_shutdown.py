@@ -75,7 +75,7 @@ def test_a_signal_to_the_whole_process_group_drains_too(world: World) -> None:
     tree = world.start(grace=GRACE)
     running = [task.enqueue(seconds=0.6) for task in (jobs.on_loop, jobs.in_thread, jobs.in_process)]
     world.started(*(job.id for job in running))
-    everybody = [tree.pid, *tree.workers(), *world.children(tree)]
+    everybody = [tree.pid, *tree.workers(), *world.warm(tree), *world.children(tree)]
     for pid in everybody:
         os.kill(pid, signal.SIGTERM)
     assert tree.exit_code(within=30) == 0

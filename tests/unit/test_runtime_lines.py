@@ -75,12 +75,7 @@ async def test_progress_that_cannot_be_stored_does_not_fail_the_work(
 
 async def test_the_line_of_a_child_process_writes_progress_into_its_pipe(shop: Shop) -> None:
     sent: list[bytes] = []
-
-    class Outbox:
-        def write(self, data: bytes) -> None:
-            sent.append(data)
-
-    line = PipeLine(None, "worker", Outbox())  # type: ignore[arg-type]
+    line = PipeLine(None, "worker", sent.append)  # type: ignore[arg-type]
     await line.progress(5, "a")
     line.progress_sync(6, "b")
     assert len(sent) == 2

@@ -21,6 +21,7 @@ from penstock.runtime.pump import Pump
 from penstock.runtime.running import Running, Stop
 from penstock.runtime.solo import SoloPool
 from penstock.runtime.sweeper import Sweeper
+from penstock.runtime.warm import Warm
 from penstock.runtime.watchdog import Watchdog
 from penstock.tasks.registry import Registry
 
@@ -34,14 +35,21 @@ MAX_STUCK = 8  # runs that do not stop, before the process is recycled
 class Worker:
     """One process's worth of slots over one engine. Touched by the event loop only."""
 
-    def __init__(self, engine: Engine, registry: Registry, options: WorkerOptions, board: Board) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        registry: Registry,
+        options: WorkerOptions,
+        board: Board,
+        warm: Warm | None = None,
+    ) -> None:
         self.id = str(uuid4())
         self.options = options
         self.board = board
         self._engine = engine
         self._pump = Pump(engine, self.id, board, options)
         self._sweeper = Sweeper(engine, options)
-        solo = SoloPool(options.app_ref, self.id)
+        solo = SoloPool(self.id, warm or Warm(options.app_ref))
         lines = Lines(engine, board, self.id)
         self.executor = Executor(registry, board, solo, lines, self._ended)
         self._pump.executor = self.executor
