@@ -31,9 +31,10 @@ MEANING = {
 }
 
 SETTINGS = {
-    "url": "where jobs live: `sqlite:///jobs.db`, `sqlite:////absolute/jobs.db`, `postgresql://…`",
-    "schema_name": "the schema on PostgreSQL; in code `Penstock(schema=…)`",
-    "migrate": "bring the schema up to date when opening; not set: on SQLite only",
+    "url": "where jobs live: `sqlite:///jobs.db`, `sqlite:////absolute/jobs.db`, `postgresql://…`, `redis://…`",
+    "schema_name": "the schema on PostgreSQL, the prefix of the keys on Redis; in code `Penstock(schema=…)`",
+    "accept_unsafe": "what is unsafe about the engine and accepted, by the names `penstock doctor` gives",
+    "migrate": "bring the schema up to date when opening; not set: not on PostgreSQL",
     "concurrency": "slots (jobs at once) per worker process",
     "processes": "worker processes of `penstock worker`",
     "lease": "seconds without a heartbeat after which a worker is given up",

@@ -52,23 +52,30 @@ def postgres_url() -> str:
     return postgres_server().url()
 
 
+REDIS_KINDS = ("redis", "valkey")
+
+
 def make_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:
     """Storage that nobody has used before."""
     if kind == "memory":
         return Place(kind, ":memory:")
     if kind == "sqlite":
         return Place(kind, str(folder / f"{secrets.token_hex(4)}.db"))
-    url = request.getfixturevalue("postgres_url")
-    return Place(kind, url, f"t_{secrets.token_hex(6)}")
+    schema = f"t_{secrets.token_hex(6)}"
+    if kind in REDIS_KINDS:
+        from redis_servers import redis_server
+
+        return Place(kind, redis_server(kind).url(), schema)
+    return Place(kind, request.getfixturevalue("postgres_url"), schema)
 
 
-@pytest.fixture(params=["sqlite", "memory", "postgres"])
+@pytest.fixture(params=["sqlite", "memory", "postgres", *REDIS_KINDS])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """One test's storage, not migrated."""
     return make_place(request.param, tmp_path, request)
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", *REDIS_KINDS])
 def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     """Storage that several engines, also of several processes, can open."""
     return make_place(request.param, tmp_path, request)

@@ -11,7 +11,7 @@ from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import EngineError, SchemaMissing
 from penstock.model.names import check_schema
 from penstock.model.priority import Priority
-from penstock.ops import Ops
+from penstock.ops import Diagnosis, Ops
 from penstock.runtime.host import WorkerHost
 from penstock.runtime.inprocess import InProcessWorker
 from penstock.runtime.options import WorkerOptions
@@ -28,7 +28,7 @@ from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.queues import from_environment, make_queue
 from penstock.tasks.registry import Registry
 from penstock.tasks.task import Task
-from penstock.tasks.urls import check_url, in_memory, is_sqlite, masked, sqlite_path
+from penstock.tasks.urls import check_url, in_memory, is_redis, is_sqlite, masked, sqlite_path
 
 if TYPE_CHECKING:
     from penstock.tasks.settings import Settings
@@ -149,6 +149,14 @@ class Penstock:
         finally:
             await engine.close()
 
+    async def examine(self) -> Diagnosis:
+        """What is safe and what is not about the place where jobs live; the app need not be open."""
+        engine = make_engine(self.url, self.schema, self._clock)
+        try:
+            return Diagnosis(await engine.examine(), self.settings.accepted)
+        finally:
+            await engine.close()
+
     async def aopen(self) -> None:
         """Open the engine on the running event loop."""
         await self._access.aopen()
@@ -223,6 +231,7 @@ class Penstock:
             clean_up_at=self.settings.clean_up_at,
             keep_dead=self.settings.keep_dead_letters_for,
             app_ref=app_ref,
+            accept=self.settings.accepted,
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
         )
         is_open = self._access.is_open
@@ -272,6 +281,10 @@ def make_engine(url: str, schema: str, clock: Clock) -> Engine:
         from penstock.engines.sqlite.engine import SqliteEngine  # noqa: PLC0415 - only the engine in use
 
         return SqliteEngine(sqlite_path(url), clock=clock)
+    if is_redis(url):
+        from penstock.engines.redis.engine import RedisEngine  # noqa: PLC0415 - as above
+
+        return RedisEngine(url, schema=schema, clock=clock)
     from penstock.engines.postgres.engine import PostgresEngine  # noqa: PLC0415 - as above
 
     return PostgresEngine(url, schema=schema, clock=clock)
@@ -280,12 +293,12 @@ def make_engine(url: str, schema: str, clock: Clock) -> Engine:
 async def open_engine(
     url: str, schema: str, *, clock: Clock | None = None, migrate: bool | None = None
 ) -> Engine:
-    """Open the engine of a URL. `migrate` makes a missing schema; by default on SQLite only."""
+    """Open the engine of a URL. `migrate` makes a missing schema; by default not on PostgreSQL."""
     engine = make_engine(url, schema, clock or EngineClock())
     try:
         await engine.open()
     except SchemaMissing:
-        if not (is_sqlite(url) if migrate is None else migrate):
+        if not (is_sqlite(url) or is_redis(url) if migrate is None else migrate):
             raise
         await engine.migrate()
         await engine.open()

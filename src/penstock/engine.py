@@ -34,6 +34,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from penstock.model.job import Claim, DeadLetter, Enqueued, Held, Job, NewJob
@@ -168,6 +169,22 @@ class Parked(NamedTuple):
     jobs: int
 
 
+class Level(StrEnum):
+    """How bad a finding is. What is unsafe keeps a worker from starting, unless it is accepted by name."""
+
+    OK = "ok"
+    WARNING = "warning"
+    UNSAFE = "unsafe"
+
+
+class Finding(NamedTuple):
+    """One thing that a look at the place where jobs live has found."""
+
+    name: str
+    level: Level
+    text: str  # what is so; where it is not well, what that means and what to do
+
+
 @dataclass(frozen=True, slots=True)
 class QueueState:
     """What the engine knows of a queue."""
@@ -189,6 +206,10 @@ class Engine(Protocol):
 
     async def migrate(self) -> list[str]:
         """Bring the schema up to date; names of the migrations applied. Safe from many processes at once."""
+        ...
+
+    async def examine(self) -> list[Finding]:
+        """What is safe and what is not about the place where jobs live. The engine need not be open."""
         ...
 
     # -- in -----------------------------------------------------------------------------------------

@@ -6,7 +6,17 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from penstock.engine import DeadFilter, Engine, JobFilter, Parked, QueueState, Recovery, WorkerInfo
+from penstock.engine import (
+    DeadFilter,
+    Engine,
+    Finding,
+    JobFilter,
+    Level,
+    Parked,
+    QueueState,
+    Recovery,
+    WorkerInfo,
+)
 from penstock.model.errors import ActionRefused, InvalidOption, JobNotFound, UnknownQueue
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
@@ -39,6 +49,24 @@ class QueueRow:
     declared: bool
     paused: bool
     counts: Mapping[State, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What a look at the engine found, and which of its dangers are accepted."""
+
+    findings: Sequence[Finding]
+    accepted: frozenset[str] = frozenset()
+
+    @property
+    def refused(self) -> list[Finding]:
+        """What keeps a worker from starting."""
+        return [f for f in self.findings if f.level is Level.UNSAFE and f.name not in self.accepted]
+
+    @property
+    def clean(self) -> bool:
+        """There is nothing at all to say against it."""
+        return all(finding.level is Level.OK for finding in self.findings)
 
 
 class Ops:

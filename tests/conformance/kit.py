@@ -32,7 +32,7 @@ _requests = itertools.count(1)
 class Place:
     """Where one test's jobs live. Can be sent to another process, which opens its own engine there."""
 
-    kind: str  # sqlite, memory or postgres
+    kind: str  # sqlite, memory, postgres, redis or valkey
     address: str  # a path or a URL
     schema: str = ""
 
@@ -43,6 +43,10 @@ class Place:
             from penstock.engines.postgres.engine import PostgresEngine
 
             return PostgresEngine(self.address, schema=self.schema, **options)
+        if self.kind in ("redis", "valkey"):
+            from penstock.engines.redis.engine import RedisEngine
+
+            return RedisEngine(self.address, schema=self.schema, **options)
         from penstock.engines.sqlite.engine import SqliteEngine
 
         return SqliteEngine(self.address, **options)

@@ -1,6 +1,7 @@
 """expire: what nobody wants any more is not begun."""
 
-from conformance.kit import claim, counts, new, news, put, read, settle, state, take
+from conformance.kit import TASK, claim, counts, ids, new, news, parked, put, read, settle, state, take
+from penstock.engine import JobFilter
 from penstock.model.states import State
 
 
@@ -20,6 +21,27 @@ async def test_a_job_past_its_expiry_is_not_begun_even_before_the_sweep(engine, 
     clock.advance(11)
     assert await claim(engine) == []
     assert await state(engine, job) is State.WAITING
+
+
+async def test_a_job_past_its_expiry_is_in_nobodys_way(engine, worker, clock):
+    await engine.enqueue(news(3, expire_after=10))
+    clock.advance(11)
+    fresh = news(2)
+    await engine.enqueue(fresh)
+    assert ids(await claim(engine, limit=2)) == ids(fresh)
+    assert await claim(engine, limit=2) == []
+    assert len(await engine.jobs(JobFilter(state=State.WAITING), 10)) == 3
+    assert await engine.expire(10) == 3
+
+
+async def test_a_parked_job_past_its_expiry_is_told_until_the_sweep(engine, worker, clock):
+    held = await take(engine, expire_after=10)
+    clock.advance(11)
+    await settle(engine, held, parked(misfit="v1"))
+    assert await claim(engine, tasks={TASK: "v2"}) == []
+    assert [p.jobs for p in await engine.parked()] == [1]
+    assert await engine.expire(10) == 1
+    assert await engine.parked() == []
 
 
 async def test_a_job_within_its_time_is_left_alone(engine, clock):

@@ -12,14 +12,14 @@ from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.machine.keeping import Life
-from conftest import make_place
+from conftest import REDIS_KINDS, make_place
 
 # A failure is first shrunk, for up to five minutes, and then told.
 UNHURRIED = pytest.mark.timeout(0 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 600)
 
 
 @UNHURRIED
-@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@pytest.mark.parametrize("kind", ["sqlite", "postgres", *REDIS_KINDS])
 def test_every_life_of_a_job_is_as_the_model_says(kind, tmp_path, request):
     phases = (Phase.reuse, Phase.generate, Phase.shrink)  # explaining would take longer than all the rest
     run_state_machine_as_test(

@@ -127,7 +127,7 @@ def test_a_sqlite_url_without_a_file_says_how_to_write_it(url: str) -> None:
 
 
 def test_an_unknown_scheme_lists_what_may_be_and_shows_no_secret() -> None:
-    with pytest.raises(InvalidOption, match="sqlite:// or postgresql://") as caught:
+    with pytest.raises(InvalidOption, match="sqlite://, postgresql:// or redis://") as caught:
         Penstock(f"mysql://user:{SECRET}@host/db")
     assert SECRET not in str(caught.value)
     with pytest.raises(InvalidOption, match="no scheme"):

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from penstock.cli import demo, dlq, inspect, operate, work
+from penstock.cli import demo, dlq, doctor, inspect, operate, work
 from penstock.cli.output import complain
 from penstock.model.errors import ActionRefused, EngineUnavailable, JobNotFound, PenstockError
 from penstock.runtime.child import described
@@ -19,12 +19,12 @@ EXIT_BUG = 70  # something that should not have happened
 
 app = typer.Typer(
     name="penstock",
-    help="Background jobs on SQLite or PostgreSQL. Start with: penstock demo",
+    help="Background jobs on SQLite, PostgreSQL or Redis. Start with: penstock demo",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for group in (work, inspect, operate, demo):
+for group in (work, inspect, doctor, operate, demo):
     group.register(app)
 app.add_typer(dlq.app, name="dlq", help=dlq.HELP, rich_help_panel="Act")
 

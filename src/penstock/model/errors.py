@@ -12,10 +12,12 @@ PenstockError
 │   └── CalledInLoop            a sync call inside a running event loop; names its async twin
 ├── EngineError
 │   ├── EngineUnavailable       cannot be reached now; safe to try again
-│   │   └── OutcomeUnknown      the reply was lost; safe to try again with the same ids
+│   │   ├── OutcomeUnknown      the reply was lost; safe to try again with the same ids
+│   │   └── EngineFull          it has no room for more; nothing was changed
 │   ├── SchemaMissing           run `penstock migrate`
 │   ├── SchemaTooNew            this release is older than the database
 │   ├── MissingExtra            names the package to install
+│   ├── EngineUnsafe            jobs could be lost there; mend it, or accept it by name
 │   └── WorkerExpired           this worker was given up; it must stop and begin under a new id
 ├── JobNotFound
 ├── ActionRefused               what was asked does not apply to the job as it is; says what does
@@ -103,6 +105,10 @@ class OutcomeUnknown(EngineUnavailable):
     """The reply was lost: it may or may not have happened. Safe to try again with the same ids."""
 
 
+class EngineFull(EngineUnavailable):
+    """The engine has no room for more. Nothing was changed; try again when there is some."""
+
+
 class SchemaMissing(EngineError):
     """The database has no Penstock schema, or an older one. Run `penstock migrate`."""
 
@@ -113,6 +119,10 @@ class SchemaTooNew(EngineError):
 
 class MissingExtra(EngineError, ImportError):
     """An optional dependency is not installed."""
+
+
+class EngineUnsafe(EngineError):
+    """The engine is set up so that jobs could be lost. Mend it, or accept it by name."""
 
 
 class WorkerExpired(EngineError):

@@ -19,6 +19,7 @@ from penstock.runtime.board import Board
 from penstock.runtime.forking import load_to_fork
 from penstock.runtime.host import WorkerHost, WorkerSource
 from penstock.runtime.orphan import die_with_parent
+from penstock.runtime.safety import check_safety
 from penstock.runtime.warm import Warm, WarmProcess
 from penstock.runtime.wire import MAX_LINE, pack, unpack
 from penstock.runtime.worker import Worker
@@ -66,6 +67,7 @@ async def _main(
         try:
             await open_app.enter_async_context(app)
             host = app.worker_host(app_ref=config["app"], **config["wishes"])
+            await check_safety(host.engine, host.options.accept)
         except Exception as error:  # noqa: BLE001 - as above
             return _failed(link, error)
         return await _work(host, warm, link, board_fd)

@@ -8,6 +8,7 @@ from penstock.model.decide import judge
 from penstock.runtime.board import Board
 from penstock.runtime.heart import Heart, HeartEngine
 from penstock.runtime.host import WorkerHost
+from penstock.runtime.safety import check_safety
 from penstock.runtime.worker import Worker
 
 
@@ -28,6 +29,7 @@ class InProcessWorker:
 
     async def run(self, *, burst: bool = False) -> int:
         """Work until drained (or, with `burst`, until nothing is left); how many runs were settled."""
+        await check_safety(self._host.engine, self._host.options.accept)
         settled = 0
         while not self._draining:
             worker = await self._live_once(burst=burst)

@@ -31,7 +31,8 @@ class Settings(BaseModel):
         min_length=1,
     )
     schema_name: str = Field("penstock", validation_alias=_named("PENSTOCK_SCHEMA"))
-    migrate: bool | None = None  # bring the schema up to date when opening; None: on SQLite only
+    accept_unsafe: str = ""  # names of what is unsafe about the engine, with commas between them
+    migrate: bool | None = None  # bring the schema up to date when opening; None: not on PostgreSQL
     concurrency: int = Field(
         5, ge=1, validation_alias=_named("PENSTOCK_CONCURRENCY", "JOB_QUEUE_WORKER_CONCURRENCY")
     )  # slots per worker process
@@ -65,6 +66,11 @@ class Settings(BaseModel):
                 text = os.environ[variable]
                 found[name] = None if text.lower() == "none" else text
         return found | given
+
+    @property
+    def accepted(self) -> frozenset[str]:
+        """What is unsafe about the engine, and accepted all the same."""
+        return frozenset(name.strip() for name in self.accept_unsafe.split(",")) - {""}
 
     @property
     def default_retry(self) -> Retry:

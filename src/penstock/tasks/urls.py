@@ -8,7 +8,8 @@ from penstock.model.errors import InvalidOption
 
 MEMORY = ":memory:"
 
-_SCHEMES = ("sqlite", "postgresql", "postgres")
+_REDIS = ("redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
+_SCHEMES = ("sqlite", "postgresql", "postgres", *_REDIS)
 
 _PASSWORD = re.compile(r"(//[^/@:]*):[^?]*@")
 _QUERY = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*)=[^&]*", re.IGNORECASE)
@@ -23,10 +24,12 @@ def check_url(url: str) -> None:
     """InvalidOption where no engine answers to this URL; says which do."""
     scheme, found, _ = url.partition("://")
     if not found:
-        raise InvalidOption("the engine URL has no scheme; write sqlite:///jobs.db or postgresql://host/name")
+        raise InvalidOption(
+            "the engine URL has no scheme; write sqlite:///jobs.db, postgresql://host/name or redis://host"
+        )
     if scheme not in _SCHEMES:
         raise InvalidOption(
-            f"there is no engine for {scheme}://; use sqlite:// or postgresql://, "
+            f"there is no engine for {scheme}://; use sqlite://, postgresql:// or redis://, "
             "given to Penstock() or as PENSTOCK_URL"
         )
     if is_sqlite(url):
@@ -35,6 +38,10 @@ def check_url(url: str) -> None:
 
 def is_sqlite(url: str) -> bool:
     return url.startswith("sqlite://")
+
+
+def is_redis(url: str) -> bool:
+    return url.partition("://")[0] in _REDIS
 
 
 def in_memory(url: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.engine import (
     CancelOrder,
+    Finding,
     Judge,
     Orders,
     Recovery,
@@ -18,7 +19,7 @@ from penstock.engine import (
     Want,
     WorkerInfo,
 )
-from penstock.engines.postgres import durability, enqueue, migrate, settle
+from penstock.engines.postgres import durability, enqueue, examine, migrate, settle
 from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.inspect import Inspection
 from penstock.engines.postgres.listener import Listener
@@ -58,6 +59,11 @@ class PostgresEngine(Inspection):
         connection = await self._pool.connect()
         async with connection:
             return await migrate.migrate(connection, self.schema)
+
+    async def examine(self) -> list[Finding]:
+        connection = await self._pool.connect()
+        async with connection:
+            return await examine.examine(connection, self.schema)
 
     # -- in -----------------------------------------------------------------------------------------
     async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from penstock.engine import (
     DeadFilter,
+    Finding,
     JobFilter,
     Judge,
     Orders,
@@ -22,7 +23,7 @@ from penstock.engine import (
     Want,
     WorkerInfo,
 )
-from penstock.engines.sqlite import claim, enqueue, inspection, operate, settle, upkeep, workers
+from penstock.engines.sqlite import claim, enqueue, examine, inspection, operate, settle, upkeep, workers
 from penstock.engines.sqlite.connection import check_synchronous
 from penstock.engines.sqlite.files import Files, check_place
 from penstock.engines.sqlite.parts import Parts
@@ -78,6 +79,9 @@ class SqliteEngine:
             return []
         self._check_place()
         return await asyncio.to_thread(self._migrate)
+
+    async def examine(self) -> list[Finding]:
+        return await asyncio.to_thread(examine.examine, self._files, self._synchronous)
 
     # -- in ---------------------------------------------------------------------------------------
     async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:

@@ -37,6 +37,12 @@ def ensure(connection: sqlite3.Connection, database: str, now: int) -> None:
     if not tables:
         migrate(connection, now)
         return
+    check(connection, database)
+
+
+def check(connection: sqlite3.Connection, database: str) -> None:
+    """Raise where this release and the file do not fit."""
+    tables = {row[0] for row in connection.execute(SQL["tables_all"])}
     if "penstock_migrations" not in tables:
         raise SchemaMissing(f"{database} has no Penstock tables; run `penstock migrate`")
     done = {row["name"] for row in connection.execute(SQL["migrations_all"])}

@@ -1,0 +1,146 @@
+"""Wake-ups: a blocking pop on a connection of its own. A hint only: waiting always ends by itself.
+
+Each queue has a bell, a list that holds one token while there may be work. Whoever pops it looks for work,
+and the script that claims rings again where work is left: as many wake as there is work for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+
+from penstock.engines.redis.connector import Connector
+from penstock.engines.redis.wire import Lost, ServerError, Wire, frame
+from penstock.model.errors import EngineError
+
+logger = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.25  # while nothing can be heard
+LONGEST_POP = 10.0  # seconds; a pop that comes back proves that the connection works
+OVERDUE = 5.0  # seconds more, after which it does not
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 5.0
+
+
+class Bell:
+    """Hears which queues have work. Touched by one event loop only."""
+
+    def __init__(self, connector: Connector, prefix: bytes) -> None:
+        self._connector = connector
+        self._prefix = prefix + b"bell:"
+        self._heard: Counter[str] = Counter()  # wake-ups per queue
+        self._seen: dict[str, int] = {}  # how many of them there were when work was last looked for
+        self._looked_in: frozenset[str] = frozenset()
+        self._waiting: dict[asyncio.Future[None], tuple[frozenset[str], float]] = {}
+        self._wanted = asyncio.Event()  # somebody waits
+        self._listening: frozenset[str] = frozenset()
+        self._wire: Wire | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._pause = _FIRST_PAUSE
+
+    def look(self, queues: Mapping[str, int]) -> None:
+        """Work is about to be looked for: only what is heard from now on is news."""
+        for queue in queues:
+            self._seen[queue] = self._heard[queue]
+        self._looked_in = frozenset(queue for queue, most in queues.items() if most > 0)
+
+    async def wait(self, queues: Sequence[str], timeout: float) -> None:
+        """Return when one of the queues was heard of since the last look, or after `timeout` seconds.
+
+        A token goes to one of those who wait: it must not go to one that cannot use it. So of the queues
+        given only those are listened to in which work was last looked for, where there are any.
+        """
+        loop = asyncio.get_running_loop()
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="penstock bell")
+        wanted = frozenset(queues) & self._looked_in or frozenset(queues)
+        if any(self._heard[queue] != self._seen.get(queue, 0) for queue in wanted):
+            return
+        if self._wire is None:
+            timeout = min(timeout, POLL_SECONDS * random.uniform(0.75, 1.25))
+        bell = loop.create_future()
+        self._waiting[bell] = (wanted, loop.time() + timeout)
+        self._call_listener(wanted)
+        try:
+            async with asyncio.timeout(timeout):
+                await bell
+        except TimeoutError:
+            pass
+        finally:
+            del self._waiting[bell]
+
+    async def close(self) -> None:
+        task, self._task = self._task, None
+        self._ring(lambda _: True)
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def _call_listener(self, wanted: frozenset[str]) -> None:
+        self._wanted.set()
+        if self._wire is not None and self._listening and not wanted <= self._listening:
+            self._wire.sever()  # it is blocked on other queues: begin anew, with these too
+
+    # -- the listener -------------------------------------------------------------------------------------
+    async def _run(self) -> None:
+        while True:
+            await self._wanted.wait()
+            try:
+                await self._connect_and_listen()
+            except (EngineError, Lost, ServerError) as error:
+                logger.info("lost the listening connection, polling until it is back: %s", error)
+            await asyncio.sleep(self._pause * random.uniform(0.5, 1.5))
+            self._pause = min(self._pause * 2, _LONGEST_PAUSE)
+
+    async def _connect_and_listen(self) -> None:
+        wire = await self._connector.connect(LONGEST_POP + OVERDUE)
+        try:
+            self._wire = wire
+            self._hear_all()
+            while True:
+                await self._wanted.wait()
+                await self._pop(wire)
+        finally:
+            self._wire, self._listening = None, frozenset()
+            await wire.close()
+
+    async def _pop(self, wire: Wire) -> None:
+        queues = frozenset().union(*(queues for queues, _ in self._waiting.values()))
+        if not queues:
+            self._wanted.clear()
+            return
+        until = max(until for _, until in self._waiting.values())
+        left = min(LONGEST_POP, max(0.05, until - asyncio.get_running_loop().time()))
+        self._listening = queues
+        names = [self._prefix + queue.encode() for queue in sorted(queues)]
+        popped = await wire.call(frame(b"BLPOP", *names, b"%.3f" % _up(left)))
+        self._listening = frozenset()
+        self._pause = _FIRST_PAUSE
+        if popped is not None:
+            self._hear(popped[0].removeprefix(self._prefix).decode())
+
+    def _hear(self, queue: str) -> None:
+        self._heard[queue] += 1
+        self._ring(lambda queues: queue in queues)
+
+    def _hear_all(self) -> None:
+        """Nobody knows what was said while we could not hear."""
+        for queue in {*self._seen, *self._heard}:
+            self._heard[queue] += 1
+        self._ring(lambda _: True)
+
+    def _ring(self, concerns: Callable[[frozenset[str]], bool]) -> None:
+        for bell, (queues, _) in self._waiting.items():
+            if not bell.done() and concerns(queues):
+                bell.set_result(None)
+
+
+def _up(seconds: float) -> float:
+    """To the millisecond above: a pop that ends just before its waiter would only be sent again."""
+    return math.ceil(seconds * 1_000) / 1_000

@@ -1,0 +1,124 @@
+"""Finding the server that takes writes, and being let in."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+
+from penstock.engines.redis.address import Address, Host
+from penstock.engines.redis.wire import Lost, ServerError, Wire, frame
+from penstock.model.errors import EngineError, EngineUnavailable
+
+CONNECT_SECONDS = 5.0
+_NAME = b"penstock"
+
+
+class Connector:
+    """Makes connections to the primary: as the URL says, as the sentinels say, or as the cluster says."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._tls = address.tls_context()
+        self._told: Host | None = None  # where a node of the cluster said that our slot is
+
+    async def connect(self, patience: float) -> Wire:
+        """A connection that is let in; EngineUnavailable where there is none to be had now."""
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                return await self._connect(patience)
+        except (OSError, Lost, TimeoutError) as error:
+            self._told = None
+            why = "no answer in time" if isinstance(error, TimeoutError) else _first_line(error)
+            raise EngineUnavailable(f"cannot connect to {self.address.shown}: {why}") from None
+
+    def moved(self, told: str) -> None:
+        """A node of the cluster named another: `MOVED 1234 host:port`."""
+        host, _, port = told.split()[2].rpartition(":")
+        self._told = (host.strip("[]") or self.address.hosts[0][0], int(port))
+
+    async def _connect(self, patience: float) -> Wire:
+        if self.address.kind == "sentinel":
+            return await self._enter(await self._primary(), patience)
+        if self._told is not None:
+            return await self._enter(self._told, patience)
+        problem: Exception = OSError("no host is named")
+        for host in self.address.hosts:
+            try:
+                return await self._enter(host, patience)
+            except (OSError, Lost) as error:
+                problem = error
+        raise problem
+
+    async def _primary(self) -> Host:
+        """Ask the sentinels, one after the other, which server takes writes now."""
+        problem = "no sentinel answers"
+        ask = frame(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", self.address.service)
+        for sentinel in self.address.hosts:
+            with suppress(OSError, Lost):
+                wire = await self._dial(sentinel, CONNECT_SECONDS)
+                try:
+                    for login in self._sentinel_login():
+                        await wire.call(login)
+                    if found := await wire.call(ask):
+                        return found[0].decode(), int(found[1])
+                    problem = f"the sentinels do not know {self.address.service!r}"
+                except ServerError as error:
+                    problem = error.code
+                finally:
+                    await wire.close()
+        raise OSError(problem)
+
+    async def _enter(self, host: Host, patience: float) -> Wire:
+        wire = await self._dial(host, patience)
+        try:
+            for answer in [wire.call(login) for login in self._login()]:
+                await answer
+        except ServerError as error:
+            await wire.close()
+            raise _refused(error) from None
+        except BaseException:
+            wire.sever()
+            raise
+        return wire
+
+    async def _dial(self, host: Host, patience: float) -> Wire:
+        loop = asyncio.get_running_loop()
+        transport, wire = await loop.create_connection(lambda: Wire(patience), *host, ssl=self._tls)
+        line = transport.get_extra_info("socket")
+        with suppress(OSError, AttributeError):
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        return wire
+
+    def _login(self) -> Iterator[bytes]:
+        address = self.address
+        yield from _auth(address.username, address.password)
+        if address.database:
+            yield frame(b"SELECT", address.database)
+        yield frame(b"CLIENT", b"SETNAME", _NAME)
+
+    def _sentinel_login(self) -> Iterator[bytes]:
+        options = self.address.options
+        yield from _auth(options.get("sentinel_username", ""), options.get("sentinel_password", ""))
+
+
+def _auth(username: str, password: str) -> Iterator[bytes]:
+    if username and password:
+        yield frame(b"AUTH", username, password)
+    elif password:
+        yield frame(b"AUTH", password)
+
+
+def _refused(error: ServerError) -> Exception:
+    if error.code in ("LOADING", "MASTERDOWN", "ERR max"):
+        return EngineUnavailable(f"the server is not ready: {error.code}")
+    if error.code in ("WRONGPASS", "NOAUTH", "NOPERM"):
+        return EngineError(
+            f"the server does not let us in: {error.code}; check the user and password in the URL"
+        )
+    return EngineUnavailable(f"the server does not let us in: {_first_line(error)}")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__

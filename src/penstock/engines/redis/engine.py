@@ -1,0 +1,211 @@
+"""The Redis engine: each verb one script, in one round trip where the contract allows it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.engine import (
+    CancelOrder,
+    Finding,
+    Judge,
+    Orders,
+    Recovery,
+    Rescued,
+    Retention,
+    Settled,
+    Settlement,
+    Want,
+    WorkerInfo,
+)
+from penstock.engines.redis import enqueue, examine, migrate
+from penstock.engines.redis.bell import Bell
+from penstock.engines.redis.codec import STATES, raw_id, text_id
+from penstock.engines.redis.inspect import Inspection
+from penstock.engines.redis.instants import SECOND, micro, number, stored
+from penstock.engines.redis.recover import Recoveries
+from penstock.engines.redis.rescue import Rescue
+from penstock.engines.redis.settle import Ends, Wanted, pack_end
+from penstock.model.clock import Clock, EngineClock
+from penstock.model.errors import WorkerExpired
+from penstock.model.ids import is_id
+from penstock.model.job import Claim, Enqueued, NewJob
+from penstock.model.outcome import Released
+from penstock.model.states import State
+
+logger = logging.getLogger(__name__)
+
+_NOT_RECEIVED = Released("its claim was not received")
+_EXPIRED = b"expired before it could run"
+
+
+class RedisEngine(Inspection):
+    """Jobs under one prefix of a Redis database. See `penstock.engine.Engine` for its promises."""
+
+    def __init__(self, url: str, *, schema: str = "penstock", clock: Clock | None = None) -> None:
+        super().__init__(url, schema, clock or EngineClock())
+        self._bell = Bell(self._connector, self._prefix)
+
+    # -- life ---------------------------------------------------------------------------------------
+    async def open(self) -> None:
+        self._server.open()
+        try:
+            migrate.check(self.schema, await self._do("schema"))
+        except BaseException:
+            await self._server.close()
+            raise
+
+    async def close(self) -> None:
+        await self._bell.close()
+        await self._server.close()
+
+    async def migrate(self) -> list[str]:
+        async with self._opened():
+            migrate.refuse_newer(self.schema, await self._do("schema"))
+            return [name.decode() for name in await self._do("migrate", *migrate.KNOWN)]
+
+    async def examine(self) -> list[Finding]:
+        async with self._opened():
+            found = await examine.examine(self._server.ask, self._connector.address, self._prefix)
+            return [*found, migrate.finding(self.schema, await self._do("schema")), *await self._census()]
+
+    # -- in -----------------------------------------------------------------------------------------
+    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:  # noqa: ARG002
+        """Every call finds what an earlier one with the same ids has made: `again` makes no difference."""
+        if not jobs:
+            return []
+        return enqueue.answers(jobs, await self._do_once("enqueue", *enqueue.arguments(jobs)))
+
+    # -- run ----------------------------------------------------------------------------------------
+    async def register(self, worker: WorkerInfo, ttl: float) -> None:
+        about = {"name": worker.name, "queues": worker.queues, "slots": worker.slots, "info": worker.info}
+        started = b"" if worker.started_at is None else number(stored(worker.started_at))
+        await self._do(
+            "register", worker.id.encode(), number(micro(ttl)), started, json.dumps(about).encode()
+        )
+
+    async def beat(self, worker: str, ttl: float) -> Orders:
+        orders = await self._do("beat", worker.encode(), number(micro(ttl)))
+        if orders is None:
+            return Orders(given_up=True)
+        paused, cancel = orders
+        stops = [
+            CancelOrder(text_id(raw), token.hex()) for raw, token in zip(*[iter(cancel)] * 2, strict=True)
+        ]
+        return Orders(False, tuple(stops), frozenset(queue.decode() for queue in paused))
+
+    async def claim(self, want: Want) -> list[Claim]:
+        wanted = Wanted(want)
+        self._bell.look(want.queues)
+        answer = await self._do_once("claim", *wanted.arguments)
+        if answer[0] == b"0":
+            raise WorkerExpired(f"worker {want.worker} is not alive any more; begin again under a new id")
+        return self._claims(wanted, answer)
+
+    async def settle(
+        self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False
+    ) -> Settled:
+        if not ends and want is None:
+            return Settled([], [])
+        packed = Ends(ends)
+        wanted = None if want is None else Wanted(want)
+        if want is not None:
+            self._bell.look(want.queues)
+        refused, *rest = await self._do_once(
+            "settle",
+            b"1" if again else b"0",
+            *packed.arguments,
+            *(wanted.arguments if wanted else ()),
+        )
+        accepted = packed.accepted(refused)
+        if wanted is None:
+            return Settled(accepted, [])
+        return Settled(accepted, self._claims(wanted, rest), expired=rest[0] == b"0")
+
+    def _claims(self, wanted: Wanted, answer: list[Any]) -> list[Claim]:
+        if answer[1]:
+            logger.error(
+                "%d jobs had no record any more: keys were evicted or deleted; see `penstock doctor`",
+                answer[1],
+            )
+        return wanted.read(answer)
+
+    async def progress(self, job_id: str, token: str, progress: str) -> bool:
+        try:
+            held = raw_id(job_id), raw_id(token)
+        except ValueError:
+            return False
+        return bool(await self._do("progress", *held, progress.encode()))
+
+    async def release(self, worker: str, request: str) -> int:
+        end = pack_end(Settlement("", "", _NOT_RECEIVED), taken=True)
+        count: int = await self._do("release", worker.encode(), request.encode(), end)
+        return count
+
+    async def wait(self, queues: Sequence[str], timeout: float) -> None:
+        await self._bell.wait(queues, timeout)
+
+    # -- upkeep -------------------------------------------------------------------------------------
+    async def stage(self, limit: int) -> float | None:
+        left: int | None = await self._do("stage", number(limit))
+        return None if left is None else left / SECOND
+
+    async def rescue(self, limit: int, judge: Judge) -> list[Rescued]:
+        return await Rescue(self._do, judge).expired(limit)
+
+    async def rescue_worker(self, worker: str, started: frozenset[str], judge: Judge) -> list[Rescued]:
+        return await Rescue(self._do, judge).one(worker, started)
+
+    async def expire(self, limit: int) -> int:
+        return await self._count("expire", number(limit), _EXPIRED)
+
+    async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
+        return await self._count(
+            "prune",
+            retention.queue.encode(),
+            _or_empty(retention.keep_completed),
+            _or_empty(retention.keep_failed),
+            _or_empty(None if retention.max_age is None else micro(retention.max_age)),
+            number(limit),
+            (run or "").encode(),
+        )
+
+    async def purge(self, older_than: float, limit: int) -> int:
+        return await self._count("purge", number(micro(older_than)), number(limit))
+
+    async def tidy(self) -> None:
+        await self._do("tidy")
+
+    # -- operate ------------------------------------------------------------------------------------
+    async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:
+        known = [job_id for job_id in ids if is_id(job_id)]
+        told = await self._do("cancel", reason.encode(), *map(raw_id, known)) if known else b""
+        states = {job_id: STATES.get(chr(letter)) for job_id, letter in zip(known, told, strict=True)}
+        return [states.get(job_id) for job_id in ids]
+
+    async def promote(self, ids: Sequence[str]) -> int:
+        return await self._count("promote", *_each_once(ids)) if ids else 0
+
+    async def delete(self, ids: Sequence[str]) -> int:
+        return await self._count("delete", *_each_once(ids)) if ids else 0
+
+    async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
+        return await Recoveries(self._do, self._do_once).recover(recoveries)
+
+    async def set_paused(self, queue: str, paused: bool) -> None:
+        await self._do("set_paused", queue.encode(), b"1" if paused else b"0")
+
+    async def _count(self, verb: str, *arguments: bytes) -> int:
+        count: int = await self._do(verb, *arguments)
+        return count
+
+
+def _each_once(ids: Sequence[str]) -> list[bytes]:
+    """Without what cannot be the id of a job."""
+    return [raw_id(job_id) for job_id in dict.fromkeys(ids) if is_id(job_id)]
+
+
+def _or_empty(value: int | None) -> bytes:
+    return b"" if value is None else number(value)

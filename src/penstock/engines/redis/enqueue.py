@@ -1,0 +1,76 @@
+"""Jobs as the script takes them: in groups that share all but their payload."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.engines.redis.codec import STATES, has_key, kind_of, pack_base, raw_id, text_id
+from penstock.engines.redis.instants import micro, number
+from penstock.model.job import Enqueued, NewJob
+from penstock.model.priority import HEAD_START, Priority
+from penstock.model.states import State
+
+
+def arguments(jobs: Sequence[NewJob]) -> list[bytes]:
+    """What `enqueue.lua` takes. Only neighbours share a group, so that the jobs keep their order."""
+    told: list[bytes] = []
+    shared: tuple[Any, ...] | None = None
+    start = size = 0
+    for job in jobs:
+        extras = _extras(job)
+        mine = (job.queue, job.task, job.lane, job.delay, job.priority, *extras)
+        if mine != shared:
+            if shared is not None:
+                told[start] = number(size)
+            shared, start, size = mine, len(told), 0
+            told += group_head(job, b"".join(extras))
+        told += (raw_id(job.id), pack_base(job), *extras.values())
+        size += 1
+    if shared is not None:
+        told[start] = number(size)
+    return told
+
+
+def group_head(job: NewJob, extras: bytes) -> list[bytes]:
+    """What a group shares; for one job until told otherwise."""
+    return [
+        b"1",
+        kind_of(job.queue, job.task),
+        b"" if job.lane in (None, job.queue) else str(job.lane).encode(),
+        number(micro(job.delay) if job.delay > 0 else 0),
+        number(HEAD_START[Priority(job.priority)]),
+        extras,
+    ]
+
+
+def of_one(job: NewJob, heir_of: bytes) -> list[bytes]:
+    """A group of one: the heir of a dead letter."""
+    extras = _extras(job)
+    return [
+        *group_head(job, b"".join(extras)), raw_id(job.id), pack_base(job, heir_of), *extras.values()
+    ]  # fmt: skip
+
+
+def _extras(job: NewJob) -> dict[bytes, bytes]:
+    """What only some jobs have, and the script must know."""
+    extras: dict[bytes, bytes] = {}
+    if has_key(job):
+        key = job.key.encode()
+        if job.unique:
+            extras[b"u"] = key
+        extras[b"k"] = key
+    if job.owner is not None:
+        extras[b"o"] = job.owner.encode()
+    if job.expire_after is not None:
+        extras[b"x"] = number(micro(job.expire_after))
+    return extras
+
+
+def answers(jobs: Sequence[NewJob], there: Sequence[Any]) -> list[Enqueued]:
+    """One answer for each job; `there` tells of those that were not created."""
+    told = [Enqueued(job.id, State.DELAYED if job.delay > 0 else State.WAITING, False) for job in jobs]
+    for place, raw, letter in zip(*[iter(there)] * 3, strict=True):
+        job_id = text_id(raw)
+        told[place] = Enqueued(job_id, STATES[letter.decode()], job_id != jobs[place].id)
+    return told

@@ -1,0 +1,147 @@
+"""The engine's foundation, and the verbs that only look."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from struct import unpack_from
+from typing import Any
+
+from penstock.engine import DeadFilter, Finding, JobFilter, Level, Parked, QueueState, WorkerInfo
+from penstock.engines.redis import listing
+from penstock.engines.redis.address import read_url
+from penstock.engines.redis.codec import raw_id, read_job, read_letter
+from penstock.engines.redis.connector import Connector
+from penstock.engines.redis.instants import instant, now_by
+from penstock.engines.redis.server import Server
+from penstock.model.clock import Clock
+from penstock.model.ids import is_id
+from penstock.model.job import DeadLetter, Job
+from penstock.model.lanes import is_parked
+from penstock.model.names import check_schema
+from penstock.model.states import State
+
+_DEAD = "dead"
+
+
+class Inspection:
+    """A server and a prefix; every verb here is bounded, and none changes anything."""
+
+    def __init__(self, url: str, schema: str, clock: Clock) -> None:
+        self.schema = check_schema(schema)
+        self._clock = clock
+        self._prefix = f"{{{schema}}}:".encode()
+        self._connector = Connector(read_url(url))
+        self._server = Server(self._connector, self._prefix)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._connector.address.shown}, schema={self.schema!r})"
+
+    async def _do(self, verb: str, /, *arguments: bytes) -> Any:
+        """Run a script that may be run twice without harm."""
+        return await self._server.run(verb, now_by(self._clock), *arguments, repeatable=True)
+
+    async def _do_once(self, verb: str, /, *arguments: bytes) -> Any:
+        """Run a script whose lost answer is the caller's to resolve."""
+        return await self._server.run(verb, now_by(self._clock), *arguments, repeatable=False)
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[None]:
+        """Open for a moment, where it is not open anyway."""
+        was_open = self._server.is_open
+        self._server.open()
+        try:
+            yield
+        finally:
+            if not was_open:
+                await self._server.close()
+
+    async def _census(self) -> list[Finding]:
+        """What is counted and not there was evicted or deleted by somebody."""
+        told = await self._do("census")
+        wrong = [
+            f"{counted:,} {what} are counted, {there:,} are there"
+            for what, counted, there in zip(("jobs", "delayed", "active"), told[::2], told[1::2], strict=True)
+            if counted != there
+        ]
+        if not wrong:
+            return [Finding("records", Level.OK, f"all {told[0]:,} jobs that are counted have their record")]
+        lost = "keys of Penstock were evicted or deleted"
+        return [Finding("records", Level.WARNING, f"{lost}: {'; '.join(wrong)}")]
+
+    async def get(self, job_id: str) -> Job | None:
+        if not is_id(job_id):
+            return None
+        raw = raw_id(job_id)
+        found = await self._do("get", raw)
+        return None if found is None else read_job(raw, found[0], found[1], delayed=bool(found[2]))
+
+    async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
+        return await listing.jobs(self._do, where, limit, after)
+
+    async def dead_letters(self, where: DeadFilter, limit: int, after: str | None = None) -> list[DeadLetter]:
+        return await listing.dead_letters(self._do, where, limit, after)
+
+    async def dead_letter(self, job_id: str) -> DeadLetter | None:
+        if not is_id(job_id):
+            return None
+        raw = raw_id(job_id)
+        (found,) = await self._do("dead_letter", raw)
+        return read_letter(raw, found) if found else None
+
+    async def queues(self) -> list[QueueState]:
+        paused, counts = await self._counts()
+        found: dict[str, dict[State, int]] = defaultdict(lambda: dict.fromkeys(State, 0))
+        for (queue, state), n in counts.items():
+            if state != _DEAD:
+                found[queue][State(state)] = n
+        return [
+            QueueState(queue, paused.get(queue, False), found[queue]) for queue in sorted({*paused, *found})
+        ]
+
+    async def dead_count(self) -> int:
+        _, counts = await self._counts()
+        return sum(n for (_, state), n in counts.items() if state == _DEAD)
+
+    async def _counts(self) -> tuple[dict[str, bool], dict[tuple[str, str], int]]:
+        counts, queues = await self._do("queues")
+        paused = {name.decode(): flag == b"1" for name, flag in zip(*[iter(queues)] * 2, strict=True)}
+        numbers: dict[tuple[str, str], int] = {}
+        for field, n in zip(*[iter(counts)] * 2, strict=True):
+            queue, _, state = field.decode().rpartition(":")
+            numbers[queue, state] = int(n)
+        return paused, numbers
+
+    async def workers(self) -> list[WorkerInfo]:
+        now, *rows = await self._do("workers")
+        found = [_worker(row, float(now)) for row in zip(*[iter(rows)] * 4, strict=True)]
+        return sorted(found, key=lambda worker: (worker.started_at, worker.id))
+
+    async def parked(self) -> list[Parked]:
+        found = []
+        for lane, reason, jobs in zip(*[iter(await self._do("parked"))] * 3, strict=True):
+            name = lane.decode()
+            if is_parked(name):
+                queue, task, *_ = name.split("?")
+                found.append(Parked(name, queue, task, reason.decode(), jobs))
+        return sorted(found)
+
+
+def _worker(row: tuple[bytes, bytes, bytes, int], now: float) -> WorkerInfo:
+    worker, until, about, active = row
+    (started,) = unpack_from("<d", about)
+    told = json.loads(about[8:])
+    expires = float(until)
+    return WorkerInfo(
+        id=worker.decode(),
+        name=told["name"],
+        queues=tuple(told["queues"]),
+        slots=told["slots"],
+        info=told["info"],
+        started_at=instant(started),
+        expires_at=instant(expires) if expires else None,
+        active=active,
+        alive=expires > now,
+    )

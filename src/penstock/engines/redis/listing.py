@@ -1,0 +1,87 @@
+"""Lists for people: as many bounded looks as a page takes. Between two of them others get their turn."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from penstock.engine import DeadFilter, JobFilter
+from penstock.engines.redis.codec import LETTERS, raw_id, read_job, read_letter
+from penstock.engines.redis.instants import number, stored
+from penstock.model.ids import is_id
+from penstock.model.job import DeadLetter, Job
+from penstock.model.states import State
+
+Do: TypeAlias = Callable[..., Awaitable[Any]]
+
+_ALL = b"wdacfx"
+
+
+async def jobs(do: Do, where: JobFilter, limit: int, after: str | None) -> list[Job]:
+    """One page of jobs."""
+    found = await _by_minted_key(do, where, after)
+    cursor = b"" if after is None else raw_id(after)
+    fixed = _conditions(where)
+    while len(found) < limit:
+        cursor, *rows = await do("list", cursor, number(limit - len(found)), *fixed)
+        for raw, base, run, delayed in zip(*[iter(rows)] * 4, strict=True):
+            found.append(read_job(raw, base, run, delayed=bool(delayed)))
+        if not cursor:
+            break
+    return sorted(found, key=lambda job: job.id, reverse=True)[:limit]
+
+
+async def _by_minted_key(do: Do, where: JobFilter, after: str | None) -> list[Job]:
+    """A minted key is the id itself, and in no index."""
+    if where.key is None or not is_id(where.key) or (after is not None and where.key >= after):
+        return []
+    raw = raw_id(where.key)
+    row = await do("get", raw)
+    if row is None:
+        return []
+    job = read_job(raw, row[0], row[1], delayed=bool(row[2]))
+    return [job] if job.key == job.id and _fits(job, where) else []
+
+
+def _fits(job: Job, where: JobFilter) -> bool:
+    same = ("queue", "task", "state", "owner", "parked")
+    wanted = [(getattr(job, name), getattr(where, name)) for name in same]
+    if any(asked is not None and is_ != asked for is_, asked in wanted):
+        return False
+    return _within(job.created_at, where.since, where.until)
+
+
+def _conditions(where: JobFilter) -> list[bytes]:
+    """The rest of what `list.lua` takes."""
+    states = _ALL if where.state is None else LETTERS.get(where.state, b"-")
+    if where.parked and states == _ALL:
+        states = LETTERS[State.WAITING]
+    return [
+        states,
+        *((name or "").encode() for name in (where.queue, where.task, where.owner, where.key)),
+        *(b"" if at is None else number(stored(at)) for at in (where.since, where.until)),
+        b"" if where.parked is None else b"1" if where.parked else b"0",
+    ]
+
+
+async def dead_letters(do: Do, where: DeadFilter, limit: int, after: str | None) -> list[DeadLetter]:
+    """One page of dead letters."""
+    found: list[DeadLetter] = []
+    cursor = b"" if after is None else raw_id(after)
+    fixed = [
+        (where.queue or "").encode(), (where.task or "").encode(), b"1" if where.recovered else b"0"
+    ]  # fmt: skip
+    while len(found) < limit:
+        cursor, *rows = await do("dead_letters", cursor, *fixed)
+        for raw, text in zip(*[iter(rows)] * 2, strict=True):
+            letter = read_letter(raw, text)
+            if where.reason in (None, letter.reason) and _within(letter.failed_at, where.since, where.until):
+                found.append(letter)
+        if not cursor:
+            break
+    return found[:limit]
+
+
+def _within(at: datetime, since: datetime | None, until: datetime | None) -> bool:
+    return (since is None or at >= since) and (until is None or at < until)

@@ -1,0 +1,81 @@
+-- One door out of active, whoever opens it. An end, as `settle.py` packs it:
+--   id, token: 16 bytes; ran_for: double, seconds; state: one letter; flags: byte; delay: double, microseconds;
+--   then sections as in a run: n note, r result, e error, q reason of a dead letter, l what follows the
+--   queue in the name of a parked lane, k why it is parked.
+--   Flags: 1 refund, 2 keep_place, 4 suspect, 8 crashed, 16 rescued, 32 keep the record, 64 not by its holder.
+local function read_end(packed)
+  local e, flags, at = { texts = {} }
+  e.id, e.token, e.ran_for, e.state, flags, e.delay, at = struct.unpack('<c16c16dc1Bd', packed)
+  e.refund, e.keep_place, e.suspect, e.crashed = has(flags, 1), has(flags, 2), has(flags, 4), has(flags, 8)
+  e.rescued, e.keep, e.taken = has(flags, 16), has(flags, 32), has(flags, 64)
+  while at <= #packed do
+    local name, length = struct.unpack('<c1I4', packed, at)
+    e.texts[name] = sub(packed, at + 5, at + 4 + length)
+    at = at + 5 + length
+  end
+  return e
+end
+
+local function bury(id, run, e, now)
+  local error = run.errors[#run.errors]
+  if not e.texts.e then error = nil end
+  local reason = e.texts.q or 'failed'
+  local letter = struct.pack('<ddc16HddH', now, 0, NOBODY, run.attempt, run.started, run.ran_for, #reason)
+    .. reason .. struct.pack('<I4', error and #error or 0) .. (error or '') .. call('HGET', JOBS, id)
+  later('HSET', p .. 'dead', id, letter)
+  later('ZADD', p .. 'dead:open:' .. run.kind, 0, id)
+  later('ZADD', p .. 'dead:failed', now, id)
+  count(queue_of(run.kind), 'dead', 1)
+end
+
+-- A parked job that ran goes back to its own lane, unless it is parked anew.
+local function lane_after(base, run, e)
+  if e.texts.l then
+    local lane = base.queue .. e.texts.l
+    call('HSET', p .. 'lanes', lane, e.texts.k or '')
+    return lane
+  end
+  local lane = run.lane ~= '' and run.lane or base.lane
+  if lane:find('?', 1, true) then return base.queue end
+  return run.lane
+end
+
+local function run_again(id, run, e, now)
+  local base = read_base(call('HGET', JOBS, id))
+  if not e.keep_place then run.due = now + e.delay end
+  if run.attempt == 0 and #run.errors == 0 then run.started = 0 end
+  run.lane = lane_after(base, run, e)
+  run.state, run.worker, run.request = 'w', '', ''
+  later('HSET', RUNS, id, write_run(run))
+  line_up(id, base, run, e.state)
+end
+
+local function let_go(id, run)
+  later('SREM', p .. 'held:' .. run.worker, id)
+  if run.cancel then later('SREM', p .. 'cancels:' .. run.worker, id) end
+  count(queue_of(run.kind), 'a', -1)
+end
+
+-- Write an end to an active job; the state it is in afterwards.
+local function end_run(run, e, now)
+  let_go(e.id, run)
+  if e.texts.e then
+    run.errors[#run.errors + 1] = struct.pack('<d', now) .. e.texts.e
+    if #run.errors > ERRORS_KEPT then table.remove(run.errors, 1) end
+  end
+  if e.refund and run.attempt > 0 then run.attempt = run.attempt - 1 end
+  run.ran_for = run.ran_for + e.ran_for
+  run.suspect = run.suspect or e.suspect
+  run.crashes = run.crashes + (e.crashed and 1 or 0)
+  run.rescues = run.rescues + (e.rescued and 1 or 0)
+  if e.taken then run.token = NOBODY end
+  if run.cancel and (e.state == 'w' or e.state == 'd') then e.state, e.texts.n = 'x', 'cancelled' end
+  run.texts.n, run.texts.r = e.texts.n, e.texts.r
+  if e.state == 'w' or e.state == 'd' then
+    run_again(e.id, run, e, now)
+  else
+    if e.state == 'f' then bury(e.id, run, e, now) end
+    finish(e.id, run, e.state, now, e.keep or e.state ~= 'c')
+  end
+  return e.state
+end

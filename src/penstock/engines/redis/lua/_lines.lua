@@ -1,0 +1,30 @@
+-- Where unfinished jobs stand: in a lane by rank, or among the delayed by when they are due.
+local function state_of(id, run)
+  local state = run and sub(run, 1, 1) or 'w'
+  if state == 'w' and call('ZSCORE', p .. 'delayed', id) then return 'd' end
+  return state
+end
+
+local function line_up(id, base, run, state)
+  local due = run.due > 0 and run.due or base.due
+  if state == 'd' then
+    later('ZADD', p .. 'delayed', due, id)
+  else
+    local lane = run.lane ~= '' and run.lane or base.lane
+    if lane ~= base.queue then call('HSETNX', p .. 'lanes', lane, run.texts.n or '') end
+    later('ZADD', p .. 'lane:' .. lane, due - base.head * 1000000, id)
+    ring(base.queue)
+  end
+  if base.expires then later('ZADD', p .. 'expiring', base.expires, id) end
+  count(base.queue, state, 1)
+end
+
+local function leave_line(id, base, run, state)
+  if state == 'd' then
+    later('ZREM', p .. 'delayed', id)
+  else
+    later('ZREM', p .. 'lane:' .. (run.lane ~= '' and run.lane or base.lane), id)
+  end
+  if base.expires then later('ZREM', p .. 'expiring', id) end
+  count(base.queue, state, -1)
+end

@@ -1,0 +1,54 @@
+#!lua
+-- Make a new job of each dead letter that has none yet, linked both ways; the key goes over.
+-- KEYS 1 prefix
+-- ARGV 1 now or ''; then for each: id of the dead letter, and the new job as a group of one, see enqueue.lua
+-- Returns id of the job each was recovered as, '' for no such dead letter
+--@ _keys
+--@ _base
+--@ _run
+--@ _tally
+--@ _lines
+--@ _insert
+--@ _letter
+local now, at, answer = time_of(ARGV[1]), 2, {}
+
+-- The key goes to the heir, unless another job has taken it since.
+local function pass_key(dead, job)
+  local field = job.group.kind .. ':' .. job.u
+  local holder = call('HGET', p .. 'keys', field)
+  if holder and holder ~= dead and call('HEXISTS', JOBS, holder) == 1 then job.u = nil end
+end
+
+local function link(dead, raw, job)
+  local letter = struct.pack('<d', now) .. job.id
+  call('HSET', p .. 'dead', dead, sub(raw, 1, 8) .. letter .. sub(raw, 33))
+  call('ZREM', p .. 'dead:open:' .. job.group.kind, dead)
+  call('ZADD', p .. 'dead:past:' .. job.group.kind, 0, dead)
+  count(job.group.queue, 'dead', -1)
+  local run = call('HGET', RUNS, dead)
+  if run then
+    run = read_run(run)
+    run.texts.a = job.id
+    call('HSET', RUNS, dead, write_run(run))
+  end
+end
+
+while at <= #ARGV do
+  local dead, raw, group, job = ARGV[at], call('HGET', p .. 'dead', ARGV[at])
+  group, at = read_group(at + 1, now)
+  job, at = read_job(group, at)
+  local letter = raw and read_letter(raw)
+  if not letter then
+    answer[#answer + 1] = ''
+  elseif letter.recovered > 0 then
+    answer[#answer + 1] = letter.heir
+  else
+    if job.u then pass_key(dead, job) end
+    insert(job)
+    link(dead, raw, job)
+    write_all()
+    answer[#answer + 1] = job.id
+  end
+end
+write_all()
+return answer

@@ -1,0 +1,122 @@
+"""Running scripts: one round trip each, tried again only where nothing can be doubled by it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from typing import Any
+
+from penstock.engines.redis import failures
+from penstock.engines.redis.connector import Connector
+from penstock.engines.redis.scripts import Script, scripts
+from penstock.engines.redis.wire import Lost, ServerError, Wire, frame
+from penstock.model.errors import EngineError, EngineFull, EngineUnavailable, OutcomeUnknown
+
+CALL_SECONDS = 10.0
+TRIES = 5
+_CROWD = 3  # how often a script may be unknown within one call, should somebody flush them all the time
+
+
+class Server:
+    """One connection for all commands of this process, opened when needed and opened again when lost."""
+
+    def __init__(self, connector: Connector, prefix: bytes) -> None:
+        self._connector = connector
+        self._prefix = prefix
+        self._scripts = scripts()
+        self._wire: Wire | None = None
+        self._connecting = asyncio.Lock()
+        self._pid: int | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._pid == os.getpid()
+
+    def open(self) -> None:
+        self._pid = os.getpid()
+
+    async def close(self) -> None:
+        pid, self._pid = self._pid, None
+        wire, self._wire = self._wire, None
+        if wire is not None and pid == os.getpid():
+            await wire.close()
+
+    async def run(self, verb: str, now: bytes, *arguments: bytes, repeatable: bool) -> Any:
+        """The answer of a script.
+
+        `repeatable` says that doing it twice does no harm: then it is tried again even after a lost answer.
+        """
+        script = self._scripts[verb]
+        call = frame(b"EVALSHA", script.sha, b"1", self._prefix, now, *arguments)
+        return await self._insist(call, script, repeatable)
+
+    async def ask(self, *words: bytes | str | int) -> Any:
+        """The answer to a plain command that changes nothing; ServerError where it is refused."""
+        wire = await self._connected()
+        try:
+            return await wire.call(frame(*words))
+        except Lost as error:
+            raise EngineUnavailable(f"the connection was lost: {error}") from None
+
+    async def _insist(self, call: bytes, script: Script, repeatable: bool) -> Any:
+        for tried in range(1, TRIES):
+            try:
+                return await self._once(call, script)
+            except EngineFull:
+                raise
+            except OutcomeUnknown:
+                if not repeatable:
+                    raise
+            except EngineUnavailable:
+                pass
+            await asyncio.sleep(0.05 * 2**tried * random.uniform(0.5, 1.5))
+        return await self._once(call, script)
+
+    async def _once(self, call: bytes, script: Script) -> Any:
+        for _ in range(_CROWD):
+            wire = await self._connected()
+            try:
+                return await wire.call(call)
+            except Lost as error:
+                raise OutcomeUnknown(f"the connection was lost before the answer came: {error}") from None
+            except ServerError as error:
+                if error.code != failures.NO_SCRIPT:
+                    raise await self._problem(error) from None
+            await self._load(wire, script)
+        raise EngineUnavailable("the server forgets our scripts as fast as they are loaded")
+
+    async def _load(self, wire: Wire, script: Script) -> None:
+        try:
+            await wire.call(frame(b"SCRIPT", b"LOAD", script.text))
+        except Lost as error:
+            raise EngineUnavailable(f"the connection was lost while loading a script: {error}") from None
+        except ServerError as error:
+            raise await self._problem(error) from None
+
+    async def _problem(self, error: ServerError) -> EngineError:
+        if error.code in failures.ELSEWHERE:
+            if error.code == "MOVED":
+                self._connector.moved(str(error))
+            wire, self._wire = self._wire, None
+            if wire is not None:
+                await wire.close()
+        return failures.translate(error)
+
+    async def _connected(self) -> Wire:
+        self._check_process()
+        if self._wire is not None and self._wire.usable:
+            return self._wire
+        async with self._connecting:
+            if self._wire is None or not self._wire.usable:
+                self._wire = await self._connector.connect(CALL_SECONDS)
+                if self._pid is None:
+                    await self._wire.close()
+                    self._check_process()
+            return self._wire
+
+    def _check_process(self) -> None:
+        if self._pid is None:
+            raise EngineError("this engine is not open; call `await engine.open()` first")
+        if self._pid != os.getpid():
+            raise EngineError("this engine was opened in another process; after fork, open a new one")

@@ -1,0 +1,119 @@
+"""Ends and wants as the scripts take them, and their answers as the contract has them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from struct import Struct
+from typing import Any
+
+from penstock.engine import Settlement, Want
+from penstock.engines.redis.codec import LETTERS, NOBODY, raw_id, read_claim, section
+from penstock.engines.redis.instants import micro, number
+from penstock.model.job import Claim
+from penstock.model.lanes import parked_lane
+from penstock.model.outcome import COMPLETED, Completed, Outcome
+
+_PLAIN = Struct("<16s16sd")  # id, token, ran_for
+_END = Struct("<16s16sdcBd")  # and state, flags, delay
+_REFUND, _KEEP_PLACE, _SUSPECT, _CRASHED, _RESCUED, _KEEP, _TAKEN = 1, 2, 4, 8, 16, 32, 64
+_STRANGER = NOBODY  # no job has this id
+
+
+def pack_end(end: Settlement, *, taken: bool = False) -> bytes:
+    """How one run ended; `taken`: not by its holder, whose token is worth nothing from now on."""
+    try:
+        job, token = raw_id(end.id), raw_id(end.token)
+    except ValueError:
+        job = token = _STRANGER
+    outcome = end.outcome
+    flags = _flags(outcome) | (_KEEP if end.keep else 0) | (_TAKEN if taken else 0)
+    head = _END.pack(job, token, end.ran_for, LETTERS[outcome.state], flags, micro(outcome.delay))
+    return head + _texts(outcome)
+
+
+def _flags(outcome: Outcome) -> int:
+    return (
+        _REFUND * outcome.refund
+        | _KEEP_PLACE * outcome.keep_place
+        | _SUSPECT * outcome.suspect
+        | _CRASHED * outcome.crashed
+        | _RESCUED * outcome.rescued
+    )
+
+
+def _texts(outcome: Outcome) -> bytes:
+    texts = {b"n": outcome.note, b"r": outcome.result, b"e": outcome.error, b"q": outcome.reason}
+    if outcome.park is not None:
+        # Only the script knows the queue, which the lane's name begins with.
+        texts |= {b"l": parked_lane("", outcome.park), b"k": outcome.park.reason}
+    return b"".join([section(name, text) for name, text in texts.items() if text is not None])
+
+
+class Ends:
+    """Settlements as `settle.lua` takes them: plain completions together, all other ends one by one."""
+
+    def __init__(self, ends: Sequence[Settlement]) -> None:
+        kept: list[bytes] = []
+        unkept: list[bytes] = []
+        others: list[bytes] = []
+        places: tuple[list[int], list[int], list[int]] = ([], [], [])
+        for place, end in enumerate(ends):
+            outcome = end.outcome
+            if outcome is COMPLETED or (type(outcome) is Completed and not end.keep):
+                plain, group = (kept, 0) if end.keep else (unkept, 1)
+                plain.append(_plain(end))
+            else:
+                group = 2
+                others.append(pack_end(end))
+            places[group].append(place)
+        self.arguments = [b"".join(kept), b"".join(unkept), number(len(others)), *others]
+        self._places = [place for group in places for place in group]
+
+    def accepted(self, refused: Sequence[int]) -> list[bool]:
+        """In the order in which they were given; the script counts from 1, in its own order."""
+        told = [True] * len(self._places)
+        for place in refused:
+            told[self._places[place - 1]] = False
+        return told
+
+
+def _plain(end: Settlement) -> bytes:
+    try:
+        return _PLAIN.pack(raw_id(end.id), raw_id(end.token), end.ran_for)
+    except ValueError:
+        return _PLAIN.pack(_STRANGER, _STRANGER, 0.0)
+
+
+class Wanted:
+    """A want as the scripts take it, with fresh tokens for all that may be claimed."""
+
+    def __init__(self, want: Want) -> None:
+        tokens = os.urandom(16 * max(0, want.limit))
+        self._tokens = tokens.hex()
+        self.arguments = [
+            want.worker.encode(),
+            want.request.encode(),
+            number(want.limit),
+            tokens,
+            _known(want.tasks),
+        ]
+        for queue, most in want.queues.items():
+            self.arguments += (queue.encode(), number(most))
+
+    def read(self, answer: Sequence[Any]) -> list[Claim]:
+        """The claims in an answer: after the first two, three values for each."""
+        tokens = self._tokens
+        return [
+            read_claim(answer[i], answer[i + 1], answer[i + 2], tokens[start : start + 32])
+            for start, i in enumerate_tokens(len(answer))
+        ]
+
+
+def enumerate_tokens(length: int) -> list[tuple[int, int]]:
+    """Where the token of each claim begins, and the claim itself."""
+    return [((i - 2) // 3 * 32, i) for i in range(2, length, 3)]
+
+
+def _known(tasks: Mapping[str, str]) -> bytes:
+    return "".join(f"\1{task}\0{signature}" for task, signature in tasks.items()).encode() + b"\1"

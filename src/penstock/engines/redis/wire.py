@@ -1,0 +1,121 @@
+"""One connection: frames out, replies in, in the same order. Several callers may share it."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections import deque
+from contextlib import suppress
+from typing import Any, NamedTuple, cast
+
+import hiredis
+
+_RESET = struct.pack("ii", 1, 0)  # linger for nothing: what was not sent yet never will be
+
+
+class ServerError(Exception):
+    """The server answered with an error; its first word says which."""
+
+    @property
+    def code(self) -> str:
+        return str(self).partition(" ")[0]
+
+
+class Lost(Exception):
+    """The connection ended before the answer came."""
+
+
+def frame(*words: bytes | str | int) -> bytes:
+    """A command as it goes over the wire."""
+    packed: bytes = hiredis.pack_command(words)  # type: ignore[arg-type]  # its types allow one word only
+    return packed
+
+
+class _Asked(NamedTuple):
+    answer: asyncio.Future[Any]
+    at: float
+
+
+class Wire(asyncio.Protocol):
+    """Touched by one event loop only. A caller that gives up harms nobody: its answer goes to no one."""
+
+    def __init__(self, patience: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._patience = patience
+        self._reader = hiredis.Reader(replyError=ServerError)
+        self._asked: deque[_Asked] = deque()
+        self._watching: asyncio.TimerHandle | None = None
+        self._transport: asyncio.Transport | None = None
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+
+    @property
+    def usable(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def call(self, frame: bytes) -> asyncio.Future[Any]:
+        """Send a command; its reply is raised where it is an error, and Lost where none comes."""
+        answer = self._loop.create_future()
+        if self._transport is None or self._transport.is_closing():
+            answer.set_exception(Lost("the connection is closed"))
+            return answer
+        self._asked.append(_Asked(answer, self._loop.time()))
+        if self._watching is None:
+            self._watching = self._loop.call_later(self._patience, self._watch)
+        self._transport.write(frame)
+        return answer
+
+    async def close(self) -> None:
+        """Let go, and return when the socket is gone."""
+        if self._transport is not None:
+            self._transport.abort()
+            await self.ended
+
+    def sever(self) -> None:
+        """Cut the line: whatever was not delivered yet must not arrive later."""
+        if self._transport is not None:
+            line = self._transport.get_extra_info("socket")
+            with suppress(OSError, AttributeError):
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            self._transport.abort()
+
+    def _watch(self) -> None:
+        """Nobody waits longer than the patience for an answer."""
+        self._watching = None
+        if self._asked:
+            left = self._asked[0].at + self._patience - self._loop.time()
+            if left <= 0:
+                self.sever()
+            else:
+                self._watching = self._loop.call_later(left, self._watch)
+
+    # -- what the loop tells ----------------------------------------------------------------------------
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
+
+    def data_received(self, data: bytes) -> None:
+        self._reader.feed(data)
+        try:
+            while (reply := self._reader.gets()) is not False:
+                self._deliver(reply)
+        except hiredis.ProtocolError:
+            self.sever()
+
+    def _deliver(self, reply: Any) -> None:
+        answer = self._asked.popleft().answer
+        if answer.done():
+            return
+        if isinstance(reply, ServerError):
+            answer.set_exception(reply)
+        else:
+            answer.set_result(reply)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+        for answer, _ in self._asked:
+            if not answer.done():
+                answer.set_exception(Lost(str(exc or "the connection was closed")))
+        self._asked.clear()
+        if not self.ended.done():
+            self.ended.set_result(None)
