@@ -58,8 +58,9 @@ bench: $(VENV)/.dev ## Measure enqueue, drain, latency and idle cost beside the 
 bench-scale: $(VENV)/.dev ## Measure the claim with 1 M waiting and 5 M finished jobs
 	$(BIN)/python -m bench.scale
 
-chaos: $(VENV)/.dev ## Kill workers at random under load, on each engine; check every job's history
+chaos: $(VENV)/.dev ## Kill workers at random under load, crowd one SQLite file; check every job's history
 	$(BIN)/python -m tests.chaos.kills
+	$(BIN)/python -m tests.chaos.contention
 
 zombies: $(VENV)/.dev ## Stop workers for twice their lease; every late settlement must be refused
 	$(BIN)/python -m tests.chaos.zombies

@@ -19,6 +19,8 @@ from conformance.kit import Place, register
 from penstock.engine import Engine
 from penstock.model.clock import Clock, FakeClock
 
+pytest.register_assert_rewrite("conformance.machine")  # before it is imported
+
 MakeEngine: TypeAlias = Callable[..., Awaitable[Engine]]
 
 _UNHURRIED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}

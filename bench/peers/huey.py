@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from typing import Any
 
 from huey import SqliteHuey
 
@@ -14,7 +15,7 @@ from bench.peers.side import main
 _mark: Mark | None = None
 
 
-def _open(url: str):
+def _open(url: str) -> tuple[Any, Any]:
     huey = SqliteHuey("bench", filename=url.removeprefix("sqlite:///"), fsync=True)
 
     def noop(t: float) -> None:

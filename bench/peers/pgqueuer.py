@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from datetime import timedelta
+from typing import Any
 
 import asyncpg
 from pgqueuer import PgQueuer
@@ -53,7 +54,7 @@ async def _work(url: str, slots: float) -> None:
     pgq = PgQueuer(AsyncpgDriver(await asyncpg.connect(url)))
 
     @pgq.entrypoint("noop")
-    async def noop(job) -> None:
+    async def noop(job: Any) -> None:
         mark.begin(float(job.payload))
 
     await pgq.run(batch_size=int(slots), dequeue_timeout=timedelta(seconds=5))

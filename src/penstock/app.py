@@ -124,11 +124,11 @@ class Penstock:
 
     # -- enqueue --------------------------------------------------------------------------------------
     def enqueue_many(self, calls: Iterable[Call[Any]]) -> list[JobHandle[Any]]:
-        """Put many jobs in, in order, in groups of at most 1,000 that are each all or nothing."""
+        """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing."""
         return self._client.send_many(list(calls))
 
     async def aenqueue_many(self, calls: Iterable[Call[Any]]) -> list[JobHandle[Any]]:
-        """Put many jobs in, in order, in groups of at most 1,000 that are each all or nothing."""
+        """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing."""
         return await self._client.asend_many(list(calls))
 
     def call_by_name(self, task: str, args: Mapping[str, Any]) -> Call[Any]:

@@ -122,7 +122,11 @@ class Retention:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
-    """Which jobs to list. Empty means all; newest first."""
+    """Which jobs to list. Empty means all; newest first.
+
+    Found by time are jobs whose id was made within a minute of their creation; near the ends of the range
+    others may be left out.
+    """
 
     queue: str | None = None
     task: str | None = None
@@ -225,9 +229,6 @@ class Engine(Protocol):
     async def beat(self, worker: str, ttl: float) -> Orders:
         """Keep a worker alive for `ttl` seconds more and bring back its orders."""
         ...
-
-    async def retire(self, worker: str) -> None:
-        """The worker ends in good order and holds nothing any more."""
 
     async def claim(self, want: Want) -> list[Claim]:
         """Take the waiting jobs first in rank. WorkerExpired where the worker is not alive."""

@@ -190,6 +190,11 @@ def children_of(pid: int) -> list[int]:
     return [child for child in map(int, found.split()) if is_alive(child)]
 
 
+def all_below(pid: int) -> list[int]:
+    """Its children, their children, and so on."""
+    return [found for child in children_of(pid) for found in (child, *all_below(child))]
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process exists and is not a zombie."""
     try:

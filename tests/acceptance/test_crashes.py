@@ -7,7 +7,7 @@ import signal
 import time
 
 from acceptance import jobs
-from acceptance.fleet import eventually, is_alive
+from acceptance.fleet import HERE, eventually, is_alive
 from acceptance.world import World
 
 LEASE = 3.0
@@ -32,13 +32,61 @@ def test_jobs_of_a_killed_worker_process_are_back_at_once_uncharged_and_run_agai
     assert "killed by SIGKILL" in tree.log()
 
 
+def test_children_of_a_killed_worker_do_not_outlive_it(world: World) -> None:
+    tree = world.start(lease=120)
+    for _ in range(5):
+        job = jobs.in_process.enqueue(seconds=60)
+        world.started(job.id)
+        worker = world.up(tree)
+        (warm,), (child,) = world.warm(tree), world.children(tree)
+        os.kill(worker, signal.SIGKILL)
+        eventually(lambda job=job: len(world.starts(job.id)) == 2, 60, "started again")
+        # What had not died by then would have run beside it.
+        assert not any(map(is_alive, (worker, warm, child)))
+        world.becomes(job.id, "completed")
+
+
+def test_a_worker_whose_warm_process_was_killed_goes_on(world: World) -> None:
+    tree = world.start()
+    (warm,) = world.warm(tree)
+    assert jobs.in_process.enqueue().result(timeout=20)["parent"] == warm
+    on_loop, alone = jobs.on_loop.enqueue(seconds=2), jobs.in_process.enqueue(seconds=60)
+    world.started(on_loop.id, alone.id)
+    worker = tree.the_worker()
+    os.kill(warm, signal.SIGKILL)
+    # It ran alone when its process died: that is a crash, once, and it runs again.
+    assert alone.result(timeout=20)["parent"] != warm
+    record = world.look(alone.id)
+    assert (record.attempt, record.crashes) == (1, 1)
+    assert on_loop.result(timeout=20)["pid"] == worker
+    assert not is_alive(warm)
+
+
+def test_where_the_app_cannot_be_copied_children_load_it_and_die_with_their_worker_too(world: World) -> None:
+    careless = world.site.folder / "careless.py"
+    careless.write_text(
+        f"import sys, threading\nsys.path.insert(0, {str(HERE)!r})\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\nfrom jobs import app\n"
+    )
+    tree = world.start(app=f"{careless}:app", lease=120)
+    assert world.warm(tree) == [], "it is started when it is needed"
+    job = jobs.in_process.enqueue(seconds=60)
+    world.started(job.id)
+    worker = tree.the_worker()
+    (warm,), (child,) = world.warm(tree), world.children(tree)
+    os.kill(worker, signal.SIGKILL)
+    eventually(lambda: len(world.starts(job.id)) == 2, 60, "started again")
+    assert not any(map(is_alive, (worker, warm, child)))
+    assert job.result(timeout=20)["parent"] != warm
+
+
 def test_a_killed_supervisor_takes_its_children_along_and_its_jobs_are_rescued(world: World) -> None:
     doomed = world.start(lease=LEASE)
     jobs_of_it = [task.enqueue(seconds=60) for task in (jobs.on_loop, jobs.in_thread, jobs.in_process)]
     world.started(*(job.id for job in jobs_of_it))
     other = world.start(lease=LEASE)
-    processes = [*doomed.workers(), *world.children(doomed)]
-    assert len(processes) == 2
+    processes = [*doomed.workers(), *world.warm(doomed), *world.children(doomed)]
+    assert len(processes) == 3
     killed_at = time.monotonic()
     os.kill(doomed.pid, signal.SIGKILL)
     eventually(lambda: not any(map(is_alive, processes)), 20, "children gone")

@@ -59,11 +59,23 @@ def test_a_second_sigterm_hands_running_jobs_back_at_once(world: World) -> None:
         assert not record.suspect
 
 
+def test_without_grace_running_jobs_are_handed_back_at_once_and_without_warnings(world: World) -> None:
+    tree = world.start(grace=0)
+    running = [task.enqueue(seconds=60) for task in (jobs.on_loop, jobs.in_thread, jobs.in_process)]
+    world.started(*(job.id for job in running))
+    tree.signal(signal.SIGTERM)
+    assert tree.exit_code(within=30) == 0
+    for job in running:
+        record = world.look(job.id)
+        assert (record.task, record.state, record.attempt) == (job.task, "waiting", 0)
+    assert "Warning" not in tree.log()
+
+
 def test_a_signal_to_the_whole_process_group_drains_too(world: World) -> None:
     tree = world.start(grace=GRACE)
     running = [task.enqueue(seconds=0.6) for task in (jobs.on_loop, jobs.in_thread, jobs.in_process)]
     world.started(*(job.id for job in running))
-    everybody = [tree.pid, *tree.workers(), *world.children(tree)]
+    everybody = [tree.pid, *tree.workers(), *world.warm(tree), *world.children(tree)]
     for pid in everybody:
         os.kill(pid, signal.SIGTERM)
     assert tree.exit_code(within=30) == 0

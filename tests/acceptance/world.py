@@ -35,9 +35,13 @@ class World:
     def workers(self) -> list[WorkerInfo]:
         return jobs.app.run_on_engine(lambda engine: engine.workers(), "await")
 
+    def warm(self, tree: Tree) -> list[int]:
+        """The processes that bear others."""
+        return [warm for worker in tree.workers() for warm in children_of(worker)]
+
     def children(self, tree: Tree) -> list[int]:
         """The processes in which jobs run alone."""
-        return [child for worker in tree.workers() for child in children_of(worker)]
+        return [child for warm in self.warm(tree) for child in children_of(warm)]
 
     def look(self, job_id: str) -> Job:
         found = jobs.app.run_on_engine(lambda engine: engine.get(job_id), "await")

@@ -37,9 +37,8 @@ def claims(made: Stage, given: argparse.Namespace) -> bool:
     """Cut the answers to claims, one after the other, while a worker is at work."""
     assert made.server is not None
     with Proxy("127.0.0.1", made.server.port) as proxy:
-        trees = [
-            made.start("--concurrency", "4", lease=LEASE, url=proxy.url(made.site.url)) for _ in range(2)
-        ]
+        env = {"PENSTOCK_URL": proxy.url(made.site.url)}
+        trees = [made.start("--concurrency", "4", lease=LEASE, env=env) for _ in range(2)]
         made.up(*trees)
         cut_at: dict[int, float] = {}  # the number of a job -> when it was in a lost answer
         ids: dict[int, str] = {}

@@ -1,15 +1,17 @@
 """What happened, from lines that handlers and the one who kills have written; and what must not have.
 
-Times are `time.monotonic()`, which all processes of one host share. A line is a JSON object with `f`:
+Times are `time.monotonic()`, which all processes of one host share; `wall` is the engine's clock. A line is a
+JSON object with `f`:
 
     start, end   one run of a job: job, run, worker, pids (of the process it runs in, and of its parent)
-    kill         these pids, of these workers, were killed; written just before, so that none died earlier
+    kill         these pids are about to be killed, or die with those that are; `workers` are their ids
+    dead         this pid was seen dead
+    beat         the engine was seen to hold this worker alive, until then
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +19,6 @@ from pathlib import Path
 from typing import Any
 
 Event = Mapping[str, Any]
-
-_RESCUED = re.compile(r"rescued job (\S+) \(.*\) from lost worker ([^\s:]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,9 @@ class Run:
     job: str
     run: str
     worker: str
-    pids: frozenset[int]
+    pids: tuple[int, ...]
     start: float
+    start_wall: float
     end: float | None = None
     end_wall: float | None = None
 
@@ -53,13 +54,18 @@ class Verdict:
     dead: list[str] = field(default_factory=list)  # ended otherwise than completed
     unrun: list[str] = field(default_factory=list)  # completed, and no run of it came to its end
     stale: list[str] = field(default_factory=list)  # settled by a run that was not the last
-    overlap: list[str] = field(default_factory=list)  # two runs at once, both alive and neither given up
-    unexplained: list[str] = field(default_factory=list)  # run again, and nobody died
+    overlap: list[str] = field(default_factory=list)  # run again before the first had ended, or was seen dead
+    unexplained: list[str] = field(default_factory=list)  # run again, and neither death nor expiry was seen
     double: int = 0  # completions counted by the engine beyond one per job
     runs: int = 0
     interrupted: int = 0
-    by_expiry: int = 0  # second starts explained by an expired heartbeat
-    recovery: list[float] = field(default_factory=list)  # seconds from the kill to the next start
+    by_death: int = 0  # second starts after the death of the first's process
+    by_expiry: int = 0  # second starts after the heartbeat of the first's worker had expired, and no death
+    recovery: list[float] = field(
+        default_factory=list
+    )  # seconds from the kill of its holder to the next start
+    passed_on: int = 0  # of these, killed with a second holder before its handler began
+    since_first: list[float] = field(default_factory=list)  # the same from the first holder's kill
     back: list[float] = field(default_factory=list)  # seconds from the kill until it was taken back
 
     @property
@@ -95,16 +101,10 @@ def read(path: Path) -> list[Event]:
     return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]]
 
 
-def expired_in(logs: Iterable[str]) -> set[tuple[str, str]]:
-    """(job, worker) of every rescue after an expired heartbeat that the logs tell of."""
-    return {match.groups() for text in logs for match in _RESCUED.finditer(text)}  # type: ignore[misc]
-
-
 def check(
     events: Sequence[Event],
     acknowledged: Iterable[str],
     records: Mapping[str, Record],
-    expired: set[tuple[str, str]] = frozenset(),  # type: ignore[assignment]
     completed: int | None = None,
 ) -> Verdict:
     """Judge a history against what the engine holds after the drain."""
@@ -118,15 +118,50 @@ def check(
         _check_end(verdict, job, record, runs.get(job, []))
     if completed is not None:
         verdict.double = completed - sum(record.state == "completed" for record in records.values())
-    deaths = _deaths(events, "pids")
-    holders = _deaths(events, "workers")
-    walls = _deaths(events, "workers", "wall")
+    seen = Seen(events)
     for job, job_runs in runs.items():
         lost = records[job].lost if job in records else ()
-        held = sorted(t for worker, _ in lost for t in holders.get(worker, ()))
-        verdict.back += [at - t for worker, at in lost for t in walls.get(worker, ())]
-        _check_starts(verdict, job_runs, deaths, expired, held)
+        verdict.back += [at - t for worker, at in lost for t in seen.killed_wall.get(worker, ())]
+        _check_starts(verdict, job_runs, seen)
     return verdict
+
+
+class Seen:
+    """What was seen from outside: who was killed, who died, who was alive until when."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.kills: dict[int, list[float]] = defaultdict(list)  # of processes
+        self.deaths: dict[int, list[float]] = defaultdict(list)
+        self.killed_wall: dict[str, list[float]] = defaultdict(list)  # of workers, by the engine's clock
+        self._beats: dict[str, list[tuple[float, float]]] = defaultdict(list)  # worker -> (seen, until)
+        for e in events:
+            if e["f"] == "kill":
+                for pid in e["pids"]:
+                    self.kills[pid].append(e["t"])
+                for worker in e["workers"]:
+                    self.killed_wall[worker].append(e["wall"])
+            elif e["f"] == "dead":
+                self.deaths[e["pid"]].append(e["t"])
+            elif e["f"] == "beat":
+                self._beats[e["worker"]].append((e["t"], e["until"]))
+
+    def killed(self, run: Run) -> float | None:
+        """When the process of a run was killed, or its parent."""
+        return _first(run, self.kills)
+
+    def died(self, run: Run) -> float | None:
+        """When the process of a run was seen dead."""
+        return _first(run, self.deaths, run.pids[:1])
+
+    def expired(self, run: Run, then: Run) -> bool:
+        """Whether the last that was seen of the worker's heartbeat was over when the next run began."""
+        beats = [until for seen, until in self._beats.get(run.worker, ()) if seen <= then.start]
+        return bool(beats) and beats[-1] <= then.start_wall
+
+
+def _first(run: Run, times: Mapping[int, list[float]], pids: Sequence[int] | None = None) -> float | None:
+    found = [t for pid in pids or run.pids for t in times.get(pid, ()) if t >= run.start]
+    return min(found, default=None)
 
 
 def _runs(events: Sequence[Event]) -> dict[str, list[Run]]:
@@ -135,27 +170,9 @@ def _runs(events: Sequence[Event]) -> dict[str, list[Run]]:
     runs: dict[str, list[Run]] = defaultdict(list)
     for e in sorted((e for e in events if e["f"] == "start"), key=lambda e: e["t"]):
         end = ends.get(e["run"], {})
-        pids = frozenset(e["pids"])
-        runs[e["job"]].append(
-            Run(e["job"], e["run"], e["worker"], pids, e["t"], end.get("t"), end.get("wall"))
-        )
+        about = (e["job"], e["run"], e["worker"], tuple(e["pids"]), e["t"], e["wall"])
+        runs[e["job"]].append(Run(*about, end.get("t"), end.get("wall")))
     return runs
-
-
-def _deaths(events: Sequence[Event], named: str, clock: str = "t") -> dict[Any, list[float]]:
-    """When each process, or each worker, was killed."""
-    deaths: dict[Any, list[float]] = defaultdict(list)
-    for e in events:
-        if e["f"] == "kill":
-            for who in e.get(named, ()):
-                deaths[who].append(e[clock])
-    return deaths
-
-
-def _died(run: Run, deaths: Mapping[Any, list[float]]) -> float | None:
-    """When the process of a run was killed, if it was after it had begun."""
-    times = [t for pid in run.pids for t in deaths.get(pid, ()) if t >= run.start]
-    return min(times, default=None)
 
 
 def _check_end(verdict: Verdict, job: str, record: Record, runs: list[Run]) -> None:
@@ -170,33 +187,27 @@ def _check_end(verdict: Verdict, job: str, record: Record, runs: list[Run]) -> N
         verdict.stale.append(job)
 
 
-def _check_starts(
-    verdict: Verdict,
-    runs: list[Run],
-    deaths: Mapping[Any, list[float]],
-    expired: set[tuple[str, str]],
-    held: Sequence[float],
-) -> None:
+def _check_starts(verdict: Verdict, runs: list[Run], seen: Seen) -> None:
     for run, then in zip(runs, [*runs[1:], None], strict=True):
-        died = _died(run, deaths)
-        if died is not None and (run.end is None or run.end > died or then is not None):
+        killed = seen.killed(run)
+        if killed is not None and (run.end is None or run.end > killed or then is not None):
             verdict.interrupted += 1
             if then is not None:
-                # A worker that took it up meanwhile may have been killed before the handler began.
-                last = max((t for t in held if died < t < then.start), default=died)
-                verdict.recovery.append(then.start - last)
+                # From the first kill, though a second holder may have been killed before the handler began.
+                verdict.recovery.append(then.start - killed)
         if then is not None:
-            _check_pair(verdict, run, then, died, given_up=(run.job, run.worker) in expired)
+            _check_pair(verdict, run, then, seen)
 
 
-def _check_pair(verdict: Verdict, run: Run, then: Run, died: float | None, *, given_up: bool) -> None:
-    if given_up:
+def _check_pair(verdict: Verdict, run: Run, then: Run, seen: Seen) -> None:
+    died = seen.died(run)
+    over = run.end if run.end is not None else died
+    if died is not None and died <= then.start:
+        verdict.by_death += 1
+    elif seen.expired(run, then):
         verdict.by_expiry += 1
         return
-    alive_until = min((t for t in (run.end, died) if t is not None), default=float("inf"))
-    if died is not None and run.end is not None and run.end > died:
-        alive_until = run.end  # killed, it is said; but it wrote its end
-    if then.start < alive_until:
-        verdict.overlap.append(run.job)
-    elif died is None or died > then.start:
+    elif over is not None and over <= then.start:
         verdict.unexplained.append(run.job)
+    if over is None or over > then.start:
+        verdict.overlap.append(run.job)

@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any
 
-from tests.acceptance.fleet import Tree
+from tests.acceptance.fleet import Tree, all_below, children_of
 from tests.chaos import tasks
 from tests.chaos.stage import Stage, arguments, stage, verdict
 
@@ -29,8 +29,8 @@ class Kills:
         self._given = given
         self._rng = random.Random(given.seed)
         self._trees: list[Tree] = []
-        self._up: set[int] = set()  # supervisors whose first worker was seen registered
-        self.killed = 0
+        self.killed = 0  # workers that the engine knew
+        self.early = 0  # workers that had not come so far
 
     def run(self) -> bool:
         """To the end; whether everything ended."""
@@ -66,29 +66,40 @@ class Kills:
         return self._made.start("--concurrency", str(self._given.slots), lease=self._given.lease)
 
     def _kill_one(self) -> None:
-        """The worker process alone, or with its supervisor. A tree is a victim once it has begun to work.
-
-        Two others must be at work: where everybody is dead, nobody can take anything back.
-        """
-        registered = self._made.registered()
-        working = {tree.pid for tree in self._trees if registered.keys() & set(tree.workers())}
-        self._up |= working
+        """A worker process alone, or with its supervisor, in whatever state it and the others are."""
         at = self._rng.randrange(len(self._trees))
+        whole = self._rng.random() < 0.5
         tree = self._trees[at]
         workers = tree.workers()
-        if tree.pid not in self._up or not workers or len(working - {tree.pid}) < 2:
+        if not workers:
             return
-        whole = self._rng.random() < 0.5
-        pids = [tree.pid, *workers] if whole else workers
+        registered = self._made.registered()
         ids = [registered[pid] for pid in workers if pid in registered]
-        self._made.note("kill", pids=pids, workers=ids, whole=whole)
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        self.killed += 1
+        self._kill(tree, workers, ids, whole=whole)
+        if ids:
+            self.killed += 1
+        else:
+            self.early += 1
         if whole:
             tree.kill()
             self._trees[at] = self._start()
+
+    def _kill(self, tree: Tree, workers: list[int], ids: list[str], *, whole: bool) -> None:
+        """What is below a worker dies with it, and is watched; stopped first, it cannot grow meanwhile."""
+        for worker in workers:
+            for pid in (worker, *children_of(worker)):
+                _signal(pid, signal.SIGSTOP)
+        killed = [tree.pid, *workers] if whole else workers
+        doomed = [*killed, *(pid for worker in workers for pid in all_below(worker))]
+        self._made.witness.watch(doomed)
+        self._made.note("kill", pids=doomed, workers=ids, whole=whole)
+        for pid in killed:
+            _signal(pid, signal.SIGKILL)
+
+
+def _signal(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def run(engine: str, given: argparse.Namespace) -> bool:
@@ -108,9 +119,10 @@ def run(engine: str, given: argparse.Namespace) -> bool:
         return verdict(
             made,
             faults,
-            f"{kills.killed} kills, {given.jobs} jobs in {took:.0f} s, {found.runs} runs, "
-            f"{found.interrupted} interrupted, {found.by_expiry} given up by expiry, {refused} late "
-            f"settlements refused; {found.recovery_figures()}",
+            f"{kills.killed} kills (and {kills.early} of workers not registered yet), {given.jobs} jobs in "
+            f"{took:.0f} s, {found.runs} runs, {found.interrupted} interrupted, {refused} late settlements "
+            f"refused; second starts: {found.by_death} after the first process was seen dead, "
+            f"{found.by_expiry} after an expired heartbeat; {found.recovery_figures()}",
         )
 
 

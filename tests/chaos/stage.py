@@ -18,6 +18,7 @@ from typing import Any
 
 from tests.acceptance.fleet import Site, Tree, new_database, opened
 from tests.chaos import history, tasks
+from tests.chaos.witness import Witness
 from tests.servers import PostgresServer
 
 from penstock.engine import JobFilter
@@ -26,6 +27,7 @@ from penstock.model.states import State
 from penstock.tasks.call import Call
 
 TASKS = f"{Path(tasks.__file__)}:app"
+ROOT = str(Path(__file__).parents[2])
 UNFINISHED = (State.WAITING, State.DELAYED, State.ACTIVE)
 
 
@@ -39,12 +41,15 @@ class Stage:
         self.site = Site(folder, url)
         self.history = folder / "history.jsonl"
         self.site.env[tasks.HISTORY] = str(self.history)
+        self.site.env["PYTHONPATH"] = os.pathsep.join([ROOT, os.environ.get("PYTHONPATH", "")]).strip(
+            os.pathsep
+        )
         self.acknowledged: list[str] = []
+        self.witness = Witness(self.note, lambda: self.ask(lambda e: e.workers()))
         self._told = 0.0
 
     # -- workers --------------------------------------------------------------------------------------
-    def start(self, *options: str, lease: float, url: str | None = None) -> Tree:
-        env = {} if url is None else {"PENSTOCK_URL": url}
+    def start(self, *options: str, lease: float, env: dict[str, str] | None = None) -> Tree:
         return self.site.start(*options, "--log-level", "warning", app=TASKS, lease=lease, grace=5, env=env)
 
     def up(self, *trees: Tree, within: float = 120.0) -> None:
@@ -122,13 +127,7 @@ class Stage:
 
     def judge(self) -> history.Verdict:
         completed = self.counts()[State.COMPLETED]
-        return history.check(
-            history.read(self.history),
-            self.acknowledged,
-            self.records(),
-            history.expired_in(self.logs()),
-            completed,
-        )
+        return history.check(history.read(self.history), self.acknowledged, self.records(), completed)
 
     # -- words ----------------------------------------------------------------------------------------
     def note(self, f: str, **more: Any) -> float:
@@ -172,6 +171,7 @@ def stage(engine: str, name: str, *, client: bool = True) -> Iterator[Stage]:
         closing.callback(made.site.close)
         if client:
             closing.enter_context(opened(tasks.app, url))
+            closing.enter_context(made.witness)
         yield made
 
 

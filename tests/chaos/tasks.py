@@ -9,9 +9,13 @@ import time
 from typing import Any
 from uuid import uuid4
 
+from tests.chaos import asleep
+
 from penstock import Context, Penstock, Retry, SyncContext
 
 HISTORY = "CHAOS_HISTORY"
+
+asleep.install()
 
 app = Penstock()
 app.queue(

@@ -14,7 +14,7 @@ from penstock.engine import Engine, Settlement, Want, WorkerInfo
 from penstock.model.clock import Clock
 from penstock.model.ids import COUNTER_BITS, uuid7
 from penstock.model.job import Claim, Held, Job, NewJob
-from penstock.model.outcome import COMPLETED, Failed, Outcome, Park, Released, Retried, Snoozed
+from penstock.model.outcome import COMPLETED, Cancelled, Failed, Outcome, Park, Released, Retried, Snoozed
 from penstock.model.states import State
 
 QUEUE = "default"
@@ -151,9 +151,43 @@ def parked(task: str = TASK, misfit: str | None = None, reason: str = "nobody kn
     return Released(reason, park=Park(task, reason, misfit))
 
 
+EVERY_OUTCOME = (
+    COMPLETED,
+    retried(),
+    retried(60),
+    snoozed(),
+    snoozed(60),
+    Released(),
+    Cancelled("no"),
+    failed(),
+)
+
+
+def name_of(outcome: Outcome) -> str:
+    """An outcome as the id of a test."""
+    return f"{outcome.verb}-{outcome.state}"
+
+
 def gone(_held: Held) -> Outcome:
     """The plain judge: back in line, a suspect."""
     return Released("its worker was lost", suspect=True, rescued=True)
+
+
+class Witness:
+    """A judge that remembers what it was shown."""
+
+    def __init__(self, outcome: Outcome | None = None) -> None:
+        self.seen: list[Held] = []
+        self.outcome = outcome
+
+    def __call__(self, held: Held) -> Outcome:
+        self.seen.append(held)
+        return self.outcome or gone(held)
+
+
+def never(held: Held) -> Outcome:
+    """The judge that must not be asked."""
+    raise AssertionError(f"asked about {held}")
 
 
 async def read(engine: Engine, job_id: str) -> Job:

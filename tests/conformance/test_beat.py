@@ -1,4 +1,4 @@
-"""register, beat and retire: who is alive, and what it is told."""
+"""register and beat: who is alive, and what it is told."""
 
 from datetime import timedelta
 
@@ -62,20 +62,6 @@ async def test_a_late_beat_does_not_save_the_workers_jobs_from_rescue(engine, wo
 
 async def test_an_unknown_worker_is_given_up(engine):
     assert (await engine.beat("nobody", TTL)).given_up
-
-
-async def test_a_retired_worker_is_gone(engine, worker):
-    await engine.retire(worker)
-    assert await engine.workers() == []
-    assert (await engine.beat(worker, TTL)).given_up
-
-
-async def test_retiring_twice_or_unknown_does_no_harm(engine, worker):
-    await register(engine, "w2")
-    await engine.retire(worker)
-    await engine.retire(worker)
-    await engine.retire("nobody")
-    assert ids(await engine.workers()) == ["w2"]
 
 
 async def test_one_workers_beat_keeps_no_other_alive(engine, worker, clock):

@@ -224,13 +224,6 @@ async def test_a_worker_taken_by_a_rescue_cannot_claim(engine, worker, clock):
         await claim(engine)
 
 
-async def test_a_worker_that_retired_cannot_claim(engine, worker):
-    await put(engine)
-    await engine.retire(worker)
-    with pytest.raises(WorkerExpired):
-        await claim(engine)
-
-
 async def test_an_expired_worker_that_asks_for_nothing_is_told_too(engine, worker, clock):
     clock.advance(31)
     with pytest.raises(WorkerExpired):

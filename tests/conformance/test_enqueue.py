@@ -148,6 +148,28 @@ async def test_the_first_of_equal_keys_in_a_batch_wins_whatever_the_ids(engine):
     assert ids(await engine.enqueue([later, earlier])) == [later.id, later.id]
 
 
+async def test_equal_and_taken_keys_in_a_large_batch_are_answered_with_their_holders(engine):
+    """Large batches may take another way in; it must lead to the same place."""
+    taken = await put(engine, key="taken")
+    plain, keyed = news(60), [new(key=f"k{n}") for n in range(60)]
+    again = sorted((new(key="twice"), new(key="twice")), reverse=True)
+    answers = await engine.enqueue([*plain, new(key="taken"), *keyed, *again])
+    assert ids(answers) == [*ids(plain), taken, *ids(keyed), again[0].id, again[0].id]
+    assert [n for n, answer in enumerate(answers) if answer.duplicate] == [60, 122]
+    assert await counts(engine) == {State.WAITING: 122}
+
+
+async def test_a_large_batch_of_new_keys_holds_them(engine):
+    jobs = [new(key=f"k{n}", delay=n % 2, owner="ana", expire_after=60) for n in range(100)]
+    assert ids(await engine.enqueue(jobs)) == ids(jobs)
+    assert [answer.duplicate for answer in await engine.enqueue([new(key="k7"), new(key="k100")])] == [
+        True,
+        False,
+    ]
+    found = await read(engine, jobs[7].id)
+    assert (found.key, found.unique, found.owner, found.state) == ("k7", True, "ana", State.DELAYED)
+
+
 @pytest.mark.parametrize(("queue", "task"), [("other", TASK), (QUEUE, "app.other")])
 async def test_keys_are_per_queue_and_task(engine, queue, task):
     await put(engine, key="k")

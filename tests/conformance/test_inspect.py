@@ -1,5 +1,6 @@
 """What a person can ask: get, jobs, dead_letters, queues, workers. True, bounded, in a stable order."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -15,12 +16,14 @@ from conformance.kit import (
     news,
     parked,
     put,
+    read,
     register,
     retried,
     settle,
     take,
 )
 from penstock.engine import DeadFilter, JobFilter, Recovery, Retention, WorkerInfo
+from penstock.model.ids import uuid7
 from penstock.model.outcome import COMPLETED, Cancelled
 from penstock.model.states import State
 
@@ -103,6 +106,21 @@ async def test_jobs_are_found_by_when_they_were_created(engine, some, clock):
     assert ids(await engine.jobs(JobFilter(since=since), 100)) == by_age[:1:-1]
     assert ids(await engine.jobs(JobFilter(until=until), 100)) == by_age[3::-1]
     assert ids(await engine.jobs(JobFilter(since=since, until=until), 100)) == by_age[3:1:-1]
+
+
+@pytest.mark.parametrize("off", [-50, 0, 50], ids=["behind", "right", "ahead"])
+async def test_jobs_are_found_by_when_they_were_created_though_the_clock_that_made_their_id_is_off(
+    make_engine, off
+):
+    engine = await make_engine(clock=None)
+    made_ms = (time.time_ns() // 1_000_000) + off * 1_000
+    job = await read(engine, await put(engine, id=uuid7(made_ms, 0, 0)))
+    moment = timedelta(microseconds=1)
+    assert ids(await engine.jobs(JobFilter(since=job.created_at), 10)) == [job.id]
+    assert ids(await engine.jobs(JobFilter(since=job.created_at + moment), 10)) == []
+    assert ids(await engine.jobs(JobFilter(until=job.created_at + moment), 10)) == [job.id]
+    assert ids(await engine.jobs(JobFilter(until=job.created_at), 10)) == []
+    assert ids(await engine.jobs(JobFilter(since=job.created_at), 10, after=job.id)) == []
 
 
 async def test_a_listed_job_is_the_job(engine, some):

@@ -104,13 +104,13 @@ async def test_closing_lets_go_of_threads_sockets_and_files(shared_place):
 
 
 async def test_closing_twice_and_unopened_does_no_harm(place):
-    engine = place.engine()
-    await engine.close()
-    engine = place.engine()
-    await engine.migrate()
-    await engine.open()
-    await engine.close()
-    await engine.close()
+    with no_leaks():
+        engine = place.engine()
+        await engine.close()
+        await engine.migrate()
+        await engine.open()
+        await engine.close()
+        await engine.close()
 
 
 async def test_opening_and_closing_many_times_leaves_nothing(shared_place):

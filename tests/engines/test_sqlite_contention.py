@@ -14,7 +14,6 @@ import pytest
 
 from conformance.kit import Place, claim, counts, end, ids, new, news, register
 from penstock.engines.sqlite.engine import SqliteEngine
-from penstock.model.clock import FakeClock
 from penstock.model.decide import judge
 from penstock.model.states import State
 
@@ -67,6 +66,16 @@ def path(tmp_path):
     return tmp_path / "jobs.db"
 
 
+@pytest.fixture
+async def engine(path, clock):
+    """An engine with one worker, whose time passes when the test says so."""
+    engine = SqliteEngine(str(path), clock=clock)
+    await engine.open()
+    await register(engine, "w1", ttl=30)
+    yield engine
+    await engine.close()
+
+
 async def test_eight_processes_take_turns_and_nobody_sees_a_locked_database(path):
     place = Place("sqlite", str(path))
     with SPAWN.Pool(PROCESSES, line_up, (SPAWN.Barrier(PROCESSES),)) as pool:
@@ -105,11 +114,7 @@ async def test_reads_do_not_wait_for_a_write_transaction(path):
     await engine.close()
 
 
-async def test_a_long_write_transaction_expires_nobody(path):
-    clock = FakeClock()
-    engine = SqliteEngine(str(path), clock=clock)
-    await engine.open()
-    await register(engine, "w1", ttl=30)
+async def test_a_long_write_transaction_expires_nobody(engine, clock, path):
     await engine.enqueue(news(2))
     held = await claim(engine, worker="w1", limit=1)
     stranger = sqlite3.connect(path, isolation_level=None)
@@ -122,14 +127,9 @@ async def test_a_long_write_transaction_expires_nobody(path):
     stranger.close()
     assert (await engine.settle([end(h) for h in held])).accepted == [True]
     assert len(await claim(engine, worker="w1")) == 1
-    await engine.close()
 
 
-async def test_a_rescue_is_final_even_where_its_own_commit_failed(path, monkeypatch):
-    clock = FakeClock()
-    engine = SqliteEngine(str(path), clock=clock)
-    await engine.open()
-    await register(engine, "w1", ttl=30)
+async def test_a_rescue_is_final_even_where_its_own_commit_failed(engine, clock):
     await engine.enqueue([new()])
     held = await claim(engine, worker="w1")
     clock.advance(31)
@@ -141,14 +141,9 @@ async def test_a_rescue_is_final_even_where_its_own_commit_failed(path, monkeypa
         await engine.rescue(10, broken)
     assert (await engine.beat("w1", 30)).given_up
     assert ids(await engine.rescue(10, judge)) == ids(held)
-    await engine.close()
 
 
-async def test_a_bad_row_does_not_keep_others_from_being_rescued(path):
-    clock = FakeClock()
-    engine = SqliteEngine(str(path), clock=clock)
-    await engine.open()
-    await register(engine, "w1", ttl=30)
+async def test_a_bad_row_does_not_keep_others_from_being_rescued(engine, clock):
     jobs = news(3)
     await engine.enqueue(jobs)
     await claim(engine, worker="w1")
@@ -157,4 +152,3 @@ async def test_a_bad_row_does_not_keep_others_from_being_rescued(path):
     )
     clock.advance(31)
     assert ids(await engine.rescue(10, judge)) == [jobs[0].id, jobs[2].id]
-    await engine.close()

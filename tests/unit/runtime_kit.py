@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from typing import Any
 
-from penstock import Penstock
+import pytest
+
+from penstock import Context, Penstock, Snooze, SyncContext
 from penstock.engine import Engine
-from penstock.model.clock import Clock, FakeClock
+from penstock.model.clock import FakeClock
 from penstock.runtime.board import Board
 from penstock.runtime.worker import Worker
 
@@ -56,15 +57,38 @@ def make_worker(app: Penstock, engine: Any = None, **wishes: Any) -> Worker:
     return Worker(engine or app.engine, host.registry, host.options, board)
 
 
-@contextmanager
-def quick(monkeypatch: Any) -> Iterator[None]:
-    """Our own back-off takes no time."""
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our own back-off takes no time, in every module that imports this."""
     monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 0.0)
-    yield
 
 
-def clock_of(app: Penstock) -> Clock:
-    return app._clock
+@pytest.fixture(name="app")
+async def small_app() -> AsyncIterator[Penstock]:
+    """An open app with a task that returns, one that asks to run later, and one that does nothing."""
+    made = make_app()
+
+    @made.task
+    def add(ctx: SyncContext, a: int) -> int:
+        ctx.progress(50)
+        return a + 1
+
+    @made.task
+    async def later(ctx: Context) -> None:
+        raise Snooze(3)
+
+    @made.task
+    async def nothing() -> None: ...
+
+    async with made:
+        yield made
+
+
+def expire(app: Penstock) -> None:
+    """The time of every registered worker passes; nobody has rescued it yet."""
+    clock = app._clock
+    assert isinstance(clock, FakeClock)
+    clock.advance(TTL + 1)
 
 
 class FakeProcess:

@@ -1,99 +1,16 @@
-"""The command line on an SQLite file: what people read, what programs read, and the exit codes."""
+"""The command line on an SQLite file: what people read, and what programs read."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
+from cli_kit import Run, dead_letter, loaded_shop, runner  # noqa: F401 - fixtures
 
-from penstock import Penstock, UnknownQueue
-from penstock.cli import main, work
-from penstock.model.errors import EngineUnavailable
-from penstock.ops import Ops
-
-APP = '''
-from penstock import Penstock, Unrecoverable
-
-app = Penstock("sqlite:///{file}")
-app.queue("email", retry="webhook")
-
-@app.task(queue="email", key="receipt:{{order_id}}")
-async def send_receipt(order_id: int) -> str:
-    """Send a receipt :warning: [red]now[/red]."""
-    return "sent"
-
-@app.task
-async def fail(what: str) -> None:
-    raise Unrecoverable(f"no {{what}}")
-'''
-
-
-class Said(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Run = Callable[..., Said]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    """Run one command in the folder of the shop, 100 columns wide."""
-    (tmp_path / "cli_shop.py").write_text(APP.format(file=tmp_path / "jobs.db"))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PENSTOCK_APP", "cli_shop:app")
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def command(*words: str, columns: int = 100) -> Said:
-        monkeypatch.setenv("COLUMNS", str(columns))
-        monkeypatch.setattr(sys, "argv", ["penstock", *words])
-        capsys.readouterr()
-        code = 0
-        try:
-            main.main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Said(code, out, err)
-
-    yield command
-    sys.modules.pop("cli_shop", None)
-
-
-@pytest.fixture
-def shop(run: Run) -> Penstock:
-    from penstock.tasks.loading import load_app
-
-    app: Penstock = load_app("cli_shop:app")
-    return app
-
-
-def work_off(app: Penstock) -> None:
-    async def burst() -> None:
-        async with app:
-            await app.worker().run(burst=True)
-
-    asyncio.run(burst())
-
-
-@pytest.fixture
-def dead(shop: Penstock) -> str:
-    with shop:
-        job = shop.tasks["fail"].enqueue(what="[bold]luck[/bold] :smile:")
-    work_off(shop)
-    return job.id
+from penstock import Penstock
+from penstock.cli import work
 
 
 # -- empty ------------------------------------------------------------------------------------------
@@ -234,86 +151,6 @@ def test_how_many_come_back_and_how_fast_is_said(run: Run, dead: str) -> None:
     )
 
 
-# -- wrong use --------------------------------------------------------------------------------------
-NOBODY = "01a1e11d-b24c-7000-8000-0c030ea86a1f"
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "told"),
-    [
-        (("job", "x"), 1, "no record of job 'x'"),
-        (("retry", NOBODY), 1, "no record of job"),
-        (("cancel", NOBODY), 1, "no record of job"),
-        (("dlq", "show", "x"), 1, "`penstock dlq` lists them"),
-        (("dlq", "recover", NOBODY), 1, "no dead letter"),
-        (("pause", "nope"), 2, "there are: default, email"),
-        (("jobs", "--since", "5x"), 2, "write 30s, 15m, 2h or 7d"),
-        (("jobs", "--since", ""), 2, "write 30s, 15m, 2h or 7d"),
-        (("jobs", "--after", "x"), 2, "last id of the page before"),
-        (("jobs", "--limit", "0"), 2, "--limit"),
-        (("jobs", "--state", "odd"), 2, "waiting"),
-        (("nosuch",), 2, "nosuch"),
-        (("jobs", "--app", "nosuch:app"), 2, "no module 'nosuch'"),
-        (("jobs", "--app", "nosuch.py:app"), 2, "no Python file"),
-        (("jobs", "--app", "cli_shop:other"), 2, "has no 'other'"),
-        (("jobs", "--app", "json:loads"), 2, "not a Penstock app"),
-        (("worker", "--log-level", "loud"), 2, "debug, info, warning or error"),
-        (("dlq", "recover-all", "-t", "x", "--rate", "0"), 2, "rate"),
-        (("dev", "nosuch:app"), 2, "no module 'nosuch'"),
-    ],
-)
-def test_wrong_use_is_one_sentence_on_standard_error(
-    run: Run, words: tuple[str, ...], code: int, told: str
-) -> None:
-    said = run(*words)
-    assert (said.code, said.out) == (code, "")
-    assert told in said.err
-
-
-def test_without_an_app_it_says_the_three_ways_to_name_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PENSTOCK_APP")
-    said = run("jobs")
-    assert said.code == 2
-    assert all(word in said.err for word in ("--app", "PENSTOCK_APP", "pyproject.toml"))
-
-
-def test_an_app_that_raises_when_loaded_is_told_with_its_line(run: Run) -> None:
-    Path("broken.py").write_text("x = 1\n1 / 0\n")
-    said = run("jobs", "--app", "broken.py:app")
-    assert said.code == 2
-    assert "ZeroDivisionError: division by zero" in said.err
-    assert "line 2" in said.err
-
-
-def test_an_engine_that_is_away_has_a_code_of_its_own(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def away(*_: object) -> None:
-        raise EngineUnavailable("cannot connect to [db]")
-
-    monkeypatch.setattr(Ops, "queues", away)
-    said = run("queues")
-    assert said.code == 3
-    assert said.err == "error EngineUnavailable: cannot connect to [db]\n"
-
-
-@pytest.mark.parametrize(
-    ("raised", "code"), [(KeyboardInterrupt(), 130), (ZeroDivisionError("a bug"), 70), (UnknownQueue("x"), 2)]
-)
-def test_whatever_is_raised_there_is_no_traceback(
-    run: Run, monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int
-) -> None:
-    async def broken(*_: object) -> None:
-        raise raised
-
-    monkeypatch.setattr(Ops, "workers", broken)
-    assert run("workers").code == code
-
-
-def test_help_is_grouped_and_fits_a_screen(run: Run) -> None:
-    said = run("--help", columns=80)
-    assert all(word in said.out for word in ("Run", "Look", "Act", "worker", "dlq"))
-    assert len(said.out.splitlines()) <= 35
-
-
 # -- workers ----------------------------------------------------------------------------------------
 def test_the_worker_takes_its_processes_from_the_command_or_the_settings(
     run: Run, monkeypatch: pytest.MonkeyPatch
@@ -375,3 +212,10 @@ def test_running_and_parked_jobs_and_workers_are_shown_as_they_are(run: Run, sho
     assert run("workers", "--json").json[0]["name"] == "host:1"
     assert "asked to stop it" in run("cancel", held).out
     assert run("cancel", held, "--json").json["state"] == "active"
+
+
+# -- help -------------------------------------------------------------------------------------------
+def test_help_is_grouped_and_fits_a_screen(run: Run) -> None:
+    said = run("--help", columns=80)
+    assert all(word in said.out for word in ("Run", "Look", "Act", "worker", "dlq"))
+    assert len(said.out.splitlines()) <= 35

@@ -8,52 +8,27 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any, Self
 
 import pytest
-from runtime_kit import FakeProcess, make_app
+from runtime_kit import FakeProcess, make_app, no_waiting, small_app  # noqa: F401 - fixtures
 
-from penstock import Context, InvalidOption, Penstock, Snooze, SyncContext
+from penstock import Penstock, Snooze, SyncContext
 from penstock.engine import WorkerInfo
 from penstock.model.decide import Deferred, Returned
 from penstock.model.failure import Failure
 from penstock.model.job import Claim
-from penstock.runtime import child, solo, solo_child
+from penstock.runtime import child, solo_child
 from penstock.runtime.board import Board
 from penstock.runtime.links import PipeLine
-from penstock.runtime.wire import end_to_wire, pack, unpack
+from penstock.runtime.warm import Warm
+from penstock.runtime.wire import pack, unpack
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 CLAIM = Claim(
     "job", "token", "default", "add", "default", '{"a": 1}', "key", 1, 3, 3, None, None, False, 0, AT, AT
 )
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 0.0)
-
-
-@pytest.fixture
-async def app() -> AsyncIterator[Penstock]:
-    made = make_app()
-
-    @made.task
-    def add(ctx: SyncContext, a: int) -> int:
-        ctx.progress(50)
-        return a + 1
-
-    @made.task
-    async def later(ctx: Context) -> None:
-        raise Snooze(3)
-
-    @made.task
-    async def nothing() -> None: ...
-
-    async with made:
-        yield made
 
 
 # -- the child --------------------------------------------------------------------------------------
@@ -77,7 +52,7 @@ class Session:
         ours, theirs = socket.socketpair()
         Board.shared(self._board_fd, 5, 30.0).beaten(time.monotonic())
         host = self.app.worker_host(slots=5, grace=5.0)
-        self.working = asyncio.create_task(child._work(host, theirs, self._board_fd))
+        self.working = asyncio.create_task(child._work(host, Warm(None), theirs, self._board_fd))
         reader, self._writer = await asyncio.open_connection(sock=ours)
         self.hello = unpack(await reader.readline())
         info = WorkerInfo(id=self.hello["worker"], name="n", queues=("default",), slots=5)
@@ -146,92 +121,23 @@ async def test_a_child_whose_supervisor_is_gone_ends_itself(
     assert timers == [(1.0, os._exit, (1,))]
 
 
-async def test_a_child_that_cannot_load_its_app_says_why() -> None:
+def test_a_child_that_cannot_load_its_app_says_why() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        code = await child._main({"app": "no_such_module:app", "wishes": {}}, theirs, -1)
+        code = child._load_and_run({"app": "no_such_module:app", "wishes": {}}, theirs, -1)
         assert code == child.EXIT_BAD_APP
         assert "no_such_module" in unpack(ours.recv(4096))["failed"]
 
 
-# -- solo -------------------------------------------------------------------------------------------
-async def make_child(process: FakeProcess) -> tuple[solo._Child, asyncio.StreamReader, asyncio.StreamWriter]:
+async def test_a_child_that_cannot_open_its_app_says_why(app: Penstock) -> None:
     ours, theirs = socket.socketpair()
-    made = solo._Child(process, *await asyncio.open_connection(sock=ours))  # type: ignore[arg-type]
-    return made, *await asyncio.open_connection(sock=theirs)
+    with ours, theirs:
+        config = {"app": "shop:app", "wishes": {"queues": ["nowhere"]}}
+        assert await child._main(app, Warm(None), config, theirs, -1) == child.EXIT_BAD_APP
+        assert "nowhere" in unpack(ours.recv(4096))["failed"]
 
 
-async def test_a_child_runs_one_job_and_tells_its_progress_and_end() -> None:
-    one, reader, writer = await make_child(FakeProcess())
-    said: list[str] = []
-    running = asyncio.create_task(one.run(CLAIM, said.append))
-    assert solo_child._claim_from(unpack(await reader.readline())) == CLAIM
-    writer.write(pack({"progress": "half"}) + pack({"end": end_to_wire(Returned("2"))}))
-    assert await running == Returned("2")
-    assert said == ["half"]
-    writer.close()
-    one._writer.close()
-
-
-async def test_a_child_that_dies_is_told_apart_from_one_that_cannot_load() -> None:
-    process = FakeProcess(-9)
-    one, _, writer = await make_child(process)
-    writer.write(b'{"half a li')
-    writer.close()
-    with pytest.raises(solo.ChildDied, match="SIGKILL"):
-        await one.run(CLAIM, print)
-    other, _, writer = await make_child(FakeProcess(1))
-    writer.close()
-    with pytest.raises(RuntimeError, match="could not load 'shop:app'"):
-        await other._loaded("shop:app")
-    one._writer.close()
-    other._writer.close()
-
-
-async def test_a_pool_keeps_a_few_children_warm_and_kills_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    killed: list[object] = []
-    begun: list[object] = []
-
-    class Child:
-        is_alive = True
-
-        async def run(self, claim: Claim, on_progress: object) -> Returned:
-            if claim.id == "boom":
-                raise solo.ChildDied("gone")
-            begun.append(self)
-            while len(begun) < solo.MAX_IDLE + 2:
-                await asyncio.sleep(0)
-            return Returned()
-
-        async def kill(self) -> None:
-            killed.append(self)
-
-    async def start(_app: str, _worker: str) -> Any:
-        return Child()
-
-    monkeypatch.setattr(solo._Child, "start", start)
-    pool = solo.SoloPool("shop:app", "w")
-    await asyncio.gather(*(pool.run(CLAIM, print) for _ in range(solo.MAX_IDLE + 2)))
-    assert len(killed) == 2
-    with pytest.raises(solo.ChildDied):
-        await pool.run(CLAIM._replace(id="boom"), print)
-    assert len(killed) == 3
-    await pool.close()
-    assert len(killed) == solo.MAX_IDLE + 2
-    with pytest.raises(InvalidOption, match="penstock worker --app"):
-        await solo.SoloPool(None, "w").run(CLAIM, print)
-
-
-async def test_killing_a_child_ends_its_whole_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    groups: list[tuple[int, int]] = []
-    monkeypatch.setattr(os, "killpg", lambda pid, number: groups.append((pid, number)))
-    process = FakeProcess(0)
-    one, _, writer = await make_child(process)
-    await one.kill()
-    assert groups == [(process.pid, signal.SIGKILL)]
-    writer.close()
-
-
+# -- solo -------------------------------------------------------------------------------------------
 def test_inside_a_child_a_run_ends_as_plain_data() -> None:
     app = make_app()
 
@@ -249,11 +155,7 @@ def test_inside_a_child_a_run_ends_as_plain_data() -> None:
 
     sent: list[bytes] = []
 
-    class Outbox:
-        def write(self, data: bytes) -> None:
-            sent.append(data)
-
-    link = PipeLine(CLAIM, "w", Outbox())
+    link = PipeLine(CLAIM, "w", sent.append)
     with asyncio.Runner() as runner:
         empty = CLAIM._replace(args="{}")
         assert solo_child._run(app.tasks["add"], CLAIM, link, runner) == Returned("2")

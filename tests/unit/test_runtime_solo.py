@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import socket
 from typing import Any
 
 import pytest
 from test_runtime_child import CLAIM
 
+from penstock import InvalidOption
 from penstock.model.decide import Returned
-from penstock.runtime import solo
+from penstock.runtime import solo, solo_child
+from penstock.runtime.warm import Warm
+from penstock.runtime.wire import end_to_wire, pack, unpack
+
+END = pack({"end": end_to_wire(Returned("2"))})
 
 
 class Child:
-    """Runs a job when the test says so."""
+    """Ends its jobs when the test says so."""
 
-    def __init__(self) -> None:
-        self.is_alive = True
+    def __init__(self, may_end: asyncio.Event) -> None:
+        self._may_end = may_end
+        self.alive = True
         self.killed = False
         self.ran = 0
 
-    async def run(self, _claim: object, _on_progress: object) -> Returned:
+    async def take_up(self, _message: bytes) -> None:
+        if not self.alive:
+            raise solo.ChildDied("gone")
+
+    async def end(self, _on_progress: object) -> Returned:
         self.ran += 1
+        await self._may_end.wait()
         return Returned()
 
     async def kill(self) -> None:
@@ -35,27 +49,34 @@ class Nursery:
         self.asked = 0
         self.children: list[Child] = []
         self.allowed = asyncio.Semaphore(0)
-        self.error: Exception | None = None
+        self.errors: list[Exception] = []
+        self.jobs_end = asyncio.Event()
+        self.jobs_end.set()
 
-    async def start(self, _app: str, _worker: str) -> Any:
+    def bear(self) -> Any:
+        return None
+
+    def close(self) -> None: ...
+
+    async def start(self, _line: object) -> Any:
         self.asked += 1
         await self.allowed.acquire()
-        if self.error is not None:
-            raise self.error
-        self.children.append(Child())
+        if self.errors:
+            raise self.errors.pop(0)
+        self.children.append(Child(self.jobs_end))
         return self.children[-1]
 
 
 @pytest.fixture
 def nursery(monkeypatch: pytest.MonkeyPatch) -> Nursery:
     made = Nursery()
-    monkeypatch.setattr(solo._Child, "start", made.start)
+    monkeypatch.setattr(solo.Child, "start", made.start)
     return made
 
 
 @pytest.fixture
-def pool() -> solo.SoloPool:
-    return solo.SoloPool("shop:app", "worker")
+def pool(nursery: Nursery) -> solo.SoloPool:
+    return solo.SoloPool("worker", nursery)  # type: ignore[arg-type]
 
 
 async def turns(count: int = 20) -> None:
@@ -63,15 +84,32 @@ async def turns(count: int = 20) -> None:
         await asyncio.sleep(0)
 
 
+# -- the pool ---------------------------------------------------------------------------------------
 async def test_few_children_are_started_at_once_and_each_is_used_again(
     nursery: Nursery, pool: solo.SoloPool
 ) -> None:
     jobs = [asyncio.create_task(pool.run(CLAIM, print)) for _ in range(10)]
     await turns()
-    assert 0 < nursery.asked <= solo.STARTS
-    nursery.allowed.release()
+    assert nursery.asked == solo.STARTS
+    for _ in range(solo.STARTS):
+        nursery.allowed.release()
     assert await asyncio.gather(*jobs) == [Returned()] * 10
     assert sum(child.ran for child in nursery.children) == 10
+    assert len(nursery.children) == solo.STARTS
+    await pool.close()
+    assert all(child.killed for child in nursery.children)
+
+
+async def test_a_few_children_are_kept_and_the_rest_end(nursery: Nursery, pool: solo.SoloPool) -> None:
+    nursery.jobs_end.clear()
+    jobs = [asyncio.create_task(pool.run(CLAIM, print)) for _ in range(solo.MAX_IDLE + 2)]
+    for _ in jobs:
+        nursery.allowed.release()
+    while sum(child.ran for child in nursery.children) < len(jobs):
+        await asyncio.sleep(0)
+    nursery.jobs_end.set()
+    await asyncio.gather(*jobs)
+    assert sum(child.killed for child in nursery.children) == 2
     await pool.close()
     assert all(child.killed for child in nursery.children)
 
@@ -79,7 +117,7 @@ async def test_few_children_are_started_at_once_and_each_is_used_again(
 async def test_a_child_that_died_while_idle_is_not_given_a_job(nursery: Nursery, pool: solo.SoloPool) -> None:
     nursery.allowed.release()
     await pool.run(CLAIM, print)
-    nursery.children[0].is_alive = False
+    nursery.children[0].alive = False
     nursery.allowed.release()
     await pool.run(CLAIM, print)
     assert [child.ran for child in nursery.children] == [1, 1]
@@ -89,35 +127,100 @@ async def test_a_child_that_died_while_idle_is_not_given_a_job(nursery: Nursery,
 async def test_a_child_that_cannot_start_fails_one_job_and_not_the_others(
     nursery: Nursery, pool: solo.SoloPool
 ) -> None:
-    nursery.error = RuntimeError("could not load")
+    nursery.errors = [solo.ChildDied("could not load")]
     nursery.allowed.release()
     with pytest.raises(RuntimeError, match="could not load"):
         await pool.run(CLAIM, print)
-    nursery.error = None
     nursery.allowed.release()
     assert await pool.run(CLAIM, print) == Returned()
     await pool.close()
 
 
-async def test_a_job_stopped_while_it_waits_leaves_the_child_to_the_next(
+async def test_a_job_stopped_while_its_child_starts_lets_the_next_start_one(
     nursery: Nursery, pool: solo.SoloPool
 ) -> None:
-    stopped = asyncio.create_task(pool.run(CLAIM, print))
+    jobs = [asyncio.create_task(pool.run(CLAIM, print)) for _ in range(solo.STARTS)]
     await turns()
-    stopped.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await stopped
+    for job in jobs:
+        job.cancel()
+    await asyncio.gather(*jobs, return_exceptions=True)
     nursery.allowed.release()
     assert await pool.run(CLAIM, print) == Returned()
     assert len(nursery.children) == 1
     await pool.close()
 
 
-async def test_closing_ends_those_who_wait(nursery: Nursery, pool: solo.SoloPool) -> None:
-    waiting = asyncio.create_task(pool.run(CLAIM, print))
+async def test_a_job_that_needs_a_process_says_so_where_no_app_is_known() -> None:
+    with pytest.raises(InvalidOption, match="penstock worker --app"):
+        await solo.SoloPool("w", Warm(None)).run(CLAIM, print)
+
+
+# -- one child --------------------------------------------------------------------------------------
+class Other:
+    """The other end of a child's line, in the hands of the test."""
+
+    def __init__(self, child: solo.Child, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.child = child
+        self._reader = reader
+        self._writer = writer
+
+    def says(self, data: bytes) -> None:
+        self._writer.write(data)
+
+    async def hears(self) -> dict[str, Any]:
+        return unpack(await self._reader.readline())
+
+    def dies(self, code: int) -> None:
+        self.says(b"\n" + pack({"ended": code}))
+        self._writer.close()
+
+
+@pytest.fixture
+async def other(monkeypatch: pytest.MonkeyPatch) -> Any:
+    killed: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "killpg", lambda pid, number: killed.append((pid, number)))
+    ours, theirs = socket.socketpair()
+    reader, writer = await asyncio.open_connection(sock=theirs)
+    writer.write(pack({"ready": 77}))
+    made = Other(await solo.Child.start(ours), reader, writer)
+    made.killed = killed  # type: ignore[attr-defined]
+    yield made
+    made.child._writer.close()
+    writer.close()
+
+
+async def test_a_child_begins_with_one_job_and_tells_its_progress_and_end(other: Other) -> None:
+    taking = asyncio.create_task(other.child.take_up(solo._message(CLAIM, "w")))
+    message = await other.hears()
+    assert (solo_child._claim_from(message["claim"]), message["worker"]) == (CLAIM, "w")
+    other.says(pack({"begun": True}))
+    await taking
+    said: list[str] = []
+    other.says(pack({"progress": "half"}) + END)
+    assert await other.child.end(said.append) == Returned("2")
+    assert said == ["half"]
+
+
+async def test_what_a_child_was_saying_when_it_died_is_passed_over(other: Other) -> None:
+    other.says(b'{"end": {"kind": "Retu')
+    other.dies(-signal.SIGSEGV)
+    with pytest.raises(solo.ChildDied, match="SIGSEGV"):
+        await other.child.end(print)
+    assert not other.killed  # type: ignore[attr-defined]  # nobody kills a pid that may be another's by now
+
+
+async def test_what_a_child_had_said_before_it_died_counts(other: Other) -> None:
+    other.says(END)
+    other.dies(0)
+    assert await other.child.end(print) == Returned("2")
+
+
+async def test_killing_a_child_ends_its_whole_group_and_waits_until_it_is_gone(other: Other) -> None:
+    killing = asyncio.create_task(other.child.kill())
     await turns()
-    await pool.close()
-    with pytest.raises(asyncio.CancelledError):
-        await waiting
+    assert other.killed == [(77, signal.SIGKILL)]  # type: ignore[attr-defined]
+    other.says(pack({"progress": "still here"}))
     await turns()
-    assert not pool._starting
+    assert not killing.done()
+    other.dies(-signal.SIGKILL)
+    await killing

@@ -5,43 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from runtime_kit import FakeProcess, Flaky, make_app
+from runtime_kit import FakeProcess, Flaky, no_waiting, small_app  # noqa: F401 - fixtures
 
-from penstock import Context, EngineUnavailable, Penstock, Snooze, SyncContext
+from penstock import EngineUnavailable, Penstock
 from penstock.engine import CancelOrder, Orders, WorkerInfo
 from penstock.runtime import child, supervised
 from penstock.runtime.board import Board
 from penstock.runtime.supervised import BadApp, KilledEarly, Supervised
 from penstock.runtime.wire import pack, unpack
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 0.0)
-
-
-@pytest.fixture
-async def app() -> AsyncIterator[Penstock]:
-    made = make_app()
-
-    @made.task
-    def add(ctx: SyncContext, a: int) -> int:
-        ctx.progress(50)
-        return a + 1
-
-    @made.task
-    async def later(ctx: Context) -> None:
-        raise Snooze(3)
-
-    @made.task
-    async def nothing() -> None: ...
-
-    async with made:
-        yield made
 
 
 class Told:
@@ -109,6 +83,31 @@ async def test_a_worker_that_died_is_told_of_and_its_jobs_taken_back(
         await worker._supervise(app.engine, Board.private(1, 30.0), HELLO)
     assert "SIGSEGV" in caplog.text
     assert not worker.ended_well
+
+
+async def test_jobs_are_taken_back_only_when_every_process_below_the_worker_is_gone(app: Penstock) -> None:
+    worker, _ = make(FakeProcess(-9))
+    worker._reader = asyncio.StreamReader()
+    engine = Flaky(app.engine)
+    burying = asyncio.create_task(worker._supervise(engine, Board.private(1, 30.0), HELLO))  # type: ignore[arg-type]
+    while not worker._reader._waiter:  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
+    assert "rescue_worker" not in engine.verbs()
+    worker._reader.feed_eof()  # nobody holds the other end any more
+    await burying
+    assert "rescue_worker" in engine.verbs()
+
+
+async def test_what_a_handler_left_behind_does_not_keep_jobs_from_being_taken_back(
+    app: Penstock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervised, "LINGER", 0.0)
+    worker, _ = make(FakeProcess(-9))
+    worker._reader = asyncio.StreamReader()
+    with caplog.at_level(logging.WARNING, "penstock.supervisor"):
+        await worker._supervise(app.engine, Board.private(1, 30.0), HELLO)
+    assert "still lives" in caplog.text
+    assert await app.ops.workers() == []
 
 
 async def test_a_worker_that_could_not_go_on_is_a_bad_app(app: Penstock) -> None:

@@ -3,41 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any, ClassVar
 
 import pytest
-from runtime_kit import Flaky, make_app
+from runtime_kit import Flaky, no_waiting, small_app  # noqa: F401 - fixtures
 
-from penstock import Context, EngineError, EngineUnavailable, Penstock, Snooze, SyncContext
+from penstock import EngineError, EngineUnavailable, Penstock
 from penstock.runtime import supervisor
 from penstock.runtime.supervised import BadApp, KilledEarly
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
-
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 0.0)
-
-
-@pytest.fixture
-async def app() -> AsyncIterator[Penstock]:
-    made = make_app()
-
-    @made.task
-    def add(ctx: SyncContext, a: int) -> int:
-        ctx.progress(50)
-        return a + 1
-
-    @made.task
-    async def later(ctx: Context) -> None:
-        raise Snooze(3)
-
-    @made.task
-    async def nothing() -> None: ...
-
-    async with made:
-        yield made
 
 
 # -- supervisor -------------------------------------------------------------------------------------

@@ -124,17 +124,48 @@ async def test_a_chore_that_finds_the_engine_away_is_put_off(
     assert "put off" in caplog.text
 
 
-async def test_every_chore_is_done_and_a_due_job_is_staged_sooner(sweeper: Sweeper, engine: Flaky) -> None:
+async def test_every_chore_is_done(sweeper: Sweeper, engine: Flaky) -> None:
     sweeping = asyncio.create_task(sweeper.run())
-    while {"stage", "rescue", "expire", "prune", "purge", "tidy"} - set(engine.verbs()):
+    async with asyncio.timeout(10):
+        while {"stage", "rescue", "expire", "prune", "purge", "tidy"} - set(engine.verbs()):
+            await asyncio.sleep(0)
+    sweeping.cancel()
+    cleaned_up = [more for verb, _, more in engine.calls if verb == "prune" and more]
+    assert cleaned_up
+
+
+async def test_a_job_of_ours_that_falls_due_is_staged_then_and_not_at_the_next_look(
+    sweeper: Sweeper, engine: Flaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweepers, "LOOK_AHEAD", 600.0)
+    sweeping = asyncio.create_task(sweeper.run())
+    async with asyncio.timeout(10):
+        while not 60 < sweeper._chores[sweeper.stage] - time.monotonic() < 601:
+            await asyncio.sleep(0)
+        sweeper.due_in(0.0)
+        sweeper.due_in(60.0)
+        while engine.verbs().count("stage") < 2:
+            await asyncio.sleep(0)
+    sweeping.cancel()
+
+
+async def test_a_job_of_ours_that_falls_due_during_a_look_is_staged_by_the_next(
+    sweeper: Sweeper, engine: Flaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweepers, "LOOK_AHEAD", 600.0)
+    looked = asyncio.Event()
+    due = [0.0]
+
+    async def stage(_limit: int) -> None:
         await asyncio.sleep(0)
-    before = engine.verbs().count("stage")
-    while sweeper._chores[sweeper.stage] <= time.monotonic() + 0.01:
-        await asyncio.sleep(0)
-    sweeper.due_in(0.0)
-    sweeper.due_in(60.0)
-    while engine.verbs().count("stage") == before:
-        await asyncio.sleep(0)
+        if due:
+            sweeper.due_in(due.pop())
+        else:
+            looked.set()
+
+    engine.stage = stage  # type: ignore[attr-defined]
+    sweeping = asyncio.create_task(sweeper.run())
+    await asyncio.wait_for(looked.wait(), 10)
     sweeping.cancel()
 
 

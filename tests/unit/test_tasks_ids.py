@@ -2,8 +2,9 @@
 
 import os
 import threading
+from datetime import UTC, datetime
 
-from penstock.model.ids import is_id
+from penstock.model.ids import id_range, is_id
 from penstock.tasks import ids
 from penstock.tasks.ids import IdMaker, new_id
 
@@ -58,3 +59,18 @@ def test_a_forked_child_makes_other_ids_even_if_the_lock_was_held() -> None:
         child = pipe.read().decode()
     assert is_id(child)
     assert child != new_id()
+
+
+def test_a_time_before_all_time_bounds_nothing_out() -> None:
+    start, _ = id_range(datetime(1969, 1, 1, tzinfo=UTC), None)
+    assert start is not None
+    assert is_id(start)
+    assert start < new_id()
+
+
+def test_the_ids_of_a_time_lie_in_its_range() -> None:
+    now = datetime.now(UTC)
+    start, end = id_range(now, now)
+    assert start is not None
+    assert end is not None
+    assert start < new_id() < end

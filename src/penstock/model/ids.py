@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 COUNTER_BITS = 30
 RANDOM_BITS = 44
+SKEW = timedelta(minutes=1)  # between an id's time and its job's creation: two clocks, or a transaction
 
 
 def uuid7(unix_ms: int, counter: int, random: int) -> str:
@@ -25,3 +27,15 @@ def uuid7(unix_ms: int, counter: int, random: int) -> str:
 def is_id(text: str) -> bool:
     """Whether `text` is written as a job id."""
     return _UUID.fullmatch(text) is not None
+
+
+def id_range(since: datetime | None, until: datetime | None) -> tuple[str | None, str | None]:
+    """Where the ids of jobs created in this time lie: from the first, and before the second."""
+    first = None if since is None else _first_id(since - SKEW)
+    beyond = None if until is None else _first_id(until + SKEW)
+    return first, beyond
+
+
+def _first_id(at: datetime) -> str:
+    text = f"{max(0, int(at.timestamp() * 1000)):012x}"
+    return f"{text[:8]}-{text[8:]}-0000-0000-000000000000"

@@ -16,12 +16,13 @@ from typing import Any
 from penstock.engine import CancelOrder, Orders
 from penstock.model.errors import PenstockError
 from penstock.runtime.board import Board
+from penstock.runtime.forking import load_to_fork
 from penstock.runtime.host import WorkerHost, WorkerSource
 from penstock.runtime.orphan import die_with_parent
 from penstock.runtime.safety import check_safety
+from penstock.runtime.warm import Warm, WarmProcess
 from penstock.runtime.wire import MAX_LINE, pack, unpack
 from penstock.runtime.worker import Worker
-from penstock.tasks.loading import load_app
 
 log = logging.getLogger("penstock.worker")
 
@@ -37,7 +38,7 @@ def main(fd: int, board_fd: int, parent: int) -> None:
     link = socket.socket(fileno=fd)
     config = unpack(link.makefile("rb").readline())
     logging.basicConfig(level=config["log_level"], format="%(asctime)s %(process)d %(message)s")
-    code = asyncio.Runner(loop_factory=_loop_factory()).run(_main(config, link, board_fd))
+    code = _load_and_run(config, link, board_fd)
     # Threads that do not end must not keep the process (closing the loop would wait for them): what they
     # hold is handed back by the supervisor.
     logging.shutdown()
@@ -46,16 +47,35 @@ def main(fd: int, board_fd: int, parent: int) -> None:
     os._exit(code)
 
 
-async def _main(config: dict[str, Any], link: socket.socket, board_fd: int) -> int:
+def _load_and_run(config: dict[str, Any], link: socket.socket, board_fd: int) -> int:
+    try:
+        app, may_fork = load_to_fork(config["app"])
+    except Exception as error:  # noqa: BLE001 - the supervisor shows it to a person
+        return _failed(link, error)
+    # Now or never: once a loop, an engine or a thread is there, this process cannot be copied any more.
+    process = WarmProcess.forked(app.tasks, board_fd) if may_fork else None
+    if not may_fork:
+        log.info("the app starts threads or opens connections while it is loaded: children load it anew")
+    warm = Warm(config["app"], process=process, life=(link.fileno(),))
+    return asyncio.Runner(loop_factory=_loop_factory()).run(_main(app, warm, config, link, board_fd))
+
+
+async def _main(
+    app: WorkerSource, warm: Warm, config: dict[str, Any], link: socket.socket, board_fd: int
+) -> int:
     async with contextlib.AsyncExitStack() as open_app:
         try:
-            app: WorkerSource = await open_app.enter_async_context(load_app(config["app"]))
+            await open_app.enter_async_context(app)
             host = app.worker_host(app_ref=config["app"], **config["wishes"])
             await check_safety(host.engine, host.options.accept)
-        except Exception as error:  # noqa: BLE001 - the supervisor shows it to a person
-            link.sendall(pack({"failed": described(error)}))
-            return EXIT_BAD_APP
-        return await _work(host, link, board_fd)
+        except Exception as error:  # noqa: BLE001 - as above
+            return _failed(link, error)
+        return await _work(host, warm, link, board_fd)
+
+
+def _failed(link: socket.socket, error: Exception) -> int:
+    link.sendall(pack({"failed": described(error)}))
+    return EXIT_BAD_APP
 
 
 def described(error: BaseException) -> str:
@@ -67,9 +87,10 @@ def described(error: BaseException) -> str:
     return f"{told} ({frames[-1].filename}, line {frames[-1].lineno})" if frames else told
 
 
-async def _work(host: WorkerHost, link: socket.socket, board_fd: int) -> int:
+async def _work(host: WorkerHost, warm: Warm, link: socket.socket, board_fd: int) -> int:
     options = host.options
-    worker = Worker(host.engine, host.registry, options, Board.shared(board_fd, options.slots, options.lease))
+    board = Board.shared(board_fd, options.slots, options.lease)
+    worker = Worker(host.engine, host.registry, options, board, warm)
     reader, writer = await asyncio.open_connection(sock=link, limit=MAX_LINE)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.drain)
     writer.write(pack(_hello(host, worker)))

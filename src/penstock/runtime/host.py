@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from penstock.engine import Engine
 from penstock.runtime.options import WorkerOptions
 from penstock.tasks.registry import Registry
+from penstock.tasks.task import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,5 +23,12 @@ class WorkerHost:
 
 class WorkerSource(Protocol):
     """An app, as far as a worker process is concerned."""
+
+    @property
+    def tasks(self) -> Mapping[str, Task[Any, Any]]: ...
+
+    async def __aenter__(self) -> object: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
 
     def worker_host(self, *, app_ref: str | None, **wishes: Any) -> WorkerHost: ...

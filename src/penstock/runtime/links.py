@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Protocol
+from collections.abc import Callable
 
 from penstock.engine import Engine
 from penstock.model.errors import EngineError
@@ -84,20 +84,16 @@ class Line:
         asyncio.run_coroutine_threadsafe(sending, self._loop).result(PROGRESS_PATIENCE)
 
 
-class Outbox(Protocol):
-    def write(self, data: bytes, /) -> object: ...
-
-
 class PipeLine:
     """The line of a handler that runs alone in a child process; the pipe's other end is the worker."""
 
-    __slots__ = ("_outbox", "claim", "deadline", "worker")
+    __slots__ = ("_send", "claim", "deadline", "worker")
 
-    def __init__(self, claim: Claim, worker: str, outbox: Outbox) -> None:
+    def __init__(self, claim: Claim, worker: str, send: Callable[[bytes], object]) -> None:
         self.claim = claim
         self.worker = worker
         self.deadline: float | None = None  # the worker ends this process when the time is over
-        self._outbox = outbox
+        self._send = send
 
     def lease_lost(self) -> bool:
         return False  # a worker that has lost its lease kills its children
@@ -109,4 +105,4 @@ class PipeLine:
         self.progress_sync(percent, message)
 
     def progress_sync(self, percent: float, message: str) -> None:
-        self._outbox.write(pack({"progress": progress_text(percent, message)}))
+        self._send(pack({"progress": progress_text(percent, message)}))

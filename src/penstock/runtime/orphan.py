@@ -1,4 +1,4 @@
-"""A child must not outlive its parent."""
+"""A child must not outlive its parent, nor answer signals that are for others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1
+
+
+def begin_below(parent: int) -> None:
+    """What a process below a worker does first."""
+    die_with_parent(parent)
+    os.setsid()  # it is killed with whatever it starts
+    # A signal to everybody is for the supervisor to answer: a job ends with it, or is killed.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: None)  # not ignored: what a handler starts can be ended
 
 
 def die_with_parent(parent: int) -> None:

@@ -6,8 +6,9 @@ import asyncio
 import logging
 import random
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
+from typing import NamedTuple
 from uuid import uuid4
 
 from penstock.engine import Engine, Settled, Settlement, Want
@@ -30,9 +31,19 @@ MAX_PREFETCH = 500
 PREFETCH_SECONDS = 0.010  # how much work may lie ready when an answer comes; what runs meanwhile is besides
 LONG_EXCHANGE = 0.030  # seconds; a slow engine is no reason to hoard
 MAX_UNSETTLED = 5_000  # ended but not acknowledged; beyond it nothing new is claimed
+EXCHANGES = 2  # at once: while the engine writes one, the handlers fill the next
+WORTH_ANOTHER = 100  # ends that go beside an exchange under way; fewer wait for its answer
 POLL = 4.0  # seconds between looks at the queues when no wake-up comes
 
 _SAFE_POLICY = Retry()
+
+
+class Exchange(NamedTuple):
+    """What one call of the engine is about."""
+
+    ends: list[Settlement]
+    want: Want | None
+    again: bool  # an earlier settle of these ends may have succeeded
 
 
 class Pump:
@@ -44,7 +55,7 @@ class Pump:
         self._board = board
         self._options = options
         self._ends: deque[Settlement] = deque()
-        self._again = False  # an earlier settle of what is in _ends may have succeeded
+        self._doubtful: deque[Settlement] = deque()  # an earlier settle of these may have succeeded
         self._lost_requests: list[str] = []  # claims whose answer was lost
         self._paused: frozenset[str] = frozenset()
         self._backoff = Backoff()
@@ -53,7 +64,9 @@ class Pump:
         )  # the last look found nothing: only a wake-up makes us look again
         self._kick = asyncio.Event()
         self._exchanged = asyncio.Event()
-        self._talking = False
+        self._talking = 0  # exchanges under way
+        self._asked = 0  # claims that they ask for
+        self._asked_of: Counter[str] = Counter()  # the same by queue
         self._rate = 0.0  # jobs per second, smoothed
         self._took = 0.0  # seconds an exchange takes, smoothed
         self._ended_since = 0
@@ -103,7 +116,7 @@ class Pump:
     @property
     def told(self) -> bool:
         """Whatever has ended is settled."""
-        return not (self._ends or self._talking)
+        return not (self._ends or self._doubtful or self._talking)
 
     @property
     def looked_empty(self) -> bool:
@@ -111,29 +124,37 @@ class Pump:
         return self._looked_empty.is_set()
 
     # -- the loop -----------------------------------------------------------------------------------
+    async def run(self) -> None:
+        """Talk to the engine until this worker is given up."""
+        await asyncio.gather(*[self._rounds() for _ in range(EXCHANGES)])
+
+    async def _rounds(self) -> None:
+        while not (self.expired or self._board.lost()):
+            await self.round()
+
     async def round(self) -> None:
         """One exchange with the engine, or one wait for a reason to have one."""
-        want = self._want()
-        if not self._ends and want is None:
+        exchange = self._next_exchange()
+        if exchange is None:
             await self._rest()
             return
-        ends = self._take_ends()
-        self._talking = True
+        self._under_way(exchange, 1)
         asked_at = time.monotonic()
         try:
-            settled = await self._exchange(ends, want)
+            settled = await self._have(exchange)
         except WorkerExpired:
             self.expired = True
         except EngineError as error:
-            self._failed(error, ends, want)
+            self._failed(error, exchange)
             await asyncio.sleep(self._backoff.next())
         else:
             self._backoff.reset()
-            self._again = False
-            self._succeeded(ends, want, settled)
+            self._succeeded(exchange, settled)
             self._took = 0.7 * self._took + 0.3 * min(time.monotonic() - asked_at, LONG_EXCHANGE)
-        self._talking = False
+        finally:
+            self._under_way(exchange, -1)
         self._exchanged.set()
+        self._kick.set()
         await asyncio.sleep(0)  # what was just started and takes no time ends first, to go with the next call
 
     async def listen(self) -> None:
@@ -156,39 +177,63 @@ class Pump:
         self._kick.clear()
         await self._kick.wait()
 
-    async def _exchange(self, ends: list[Settlement], want: Want | None) -> Settled:
+    def _next_exchange(self) -> Exchange | None:
+        if self._talking and len(self._ends) < WORTH_ANOTHER:
+            return None
+        again = bool(self._doubtful)
+        want = self._want()
+        ends = _take(self._doubtful if again else self._ends)
+        return Exchange(ends, want, again) if ends or want is not None else None
+
+    def _under_way(self, exchange: Exchange, by: int) -> None:
+        self._talking += by
+        if exchange.want is not None:
+            self._asked += by * exchange.want.limit
+            for queue, most in exchange.want.queues.items():
+                self._asked_of[queue] += by * min(most, exchange.want.limit)
+
+    async def _have(self, exchange: Exchange) -> Settled:
         while self._lost_requests:
-            await self._engine.release(self._worker, self._lost_requests[0])
-            self._lost_requests.pop(0)
+            await self._release(self._lost_requests.pop())
+        ends, want, again = exchange
         if ends:
-            return await self._engine.settle(ends, want, again=self._again)
+            return await self._engine.settle(ends, want, again=again)
         assert want is not None
         return Settled([], await self._engine.claim(want))
 
-    def _succeeded(self, ends: list[Settlement], want: Want | None, settled: Settled) -> None:
-        for end, accepted in zip(ends, settled.accepted, strict=True):
+    async def _release(self, request: str) -> None:
+        try:
+            await self._engine.release(self._worker, request)
+        except EngineError:
+            self._lost_requests.append(request)
+            raise
+
+    def _succeeded(self, exchange: Exchange, settled: Settled) -> None:
+        for end, accepted in zip(exchange.ends, settled.accepted, strict=True):
             if not accepted:
                 self.refused += 1
                 log.warning("settlement refused: job %s had passed on (token %s)", end.id, end.token)
-        self.settled += len(ends)
+        self.settled += len(exchange.ends)
         self.expired = self.expired or settled.expired
-        if want is not None:
+        if exchange.want is not None:
             # Fewer than wanted may only mean that others were at the same rows: look once more.
             if not settled.claims:
                 self._looked_empty.set()
-            self.executor.offer(settled.claims)
+            if self.claiming:
+                self.executor.offer(settled.claims)
+            else:
+                self.hand_back(settled.claims)
         self._measure()
 
-    def _failed(self, error: EngineError, ends: list[Settlement], want: Want | None) -> None:
-        self._ends.extendleft(reversed(ends))
-        if isinstance(error, OutcomeUnknown):
-            self._again = self._again or bool(ends)
-            if want is not None:
-                self._lost_requests.append(want.request)
-        elif not isinstance(error, EngineUnavailable):
-            log.error("the engine refused: %s", error)
-        else:
+    def _failed(self, error: EngineError, exchange: Exchange) -> None:
+        unknown = isinstance(error, OutcomeUnknown)
+        (self._doubtful if unknown or exchange.again else self._ends).extendleft(reversed(exchange.ends))
+        if unknown and exchange.want is not None:
+            self._lost_requests.append(exchange.want.request)
+        if isinstance(error, EngineUnavailable | OutcomeUnknown):
             log.warning("the engine is not available: %s", error)
+        else:
+            log.error("the engine refused: %s", error)
 
     def _measure(self) -> None:
         now = time.monotonic()
@@ -198,23 +243,14 @@ class Pump:
             self._ended_since, self._since = 0, now
 
     # -- what fits ----------------------------------------------------------------------------------
-    def _take_ends(self) -> list[Settlement]:
-        ends: list[Settlement] = []
-        size = 0
-        while self._ends and len(ends) < MAX_SETTLE and size < MAX_SETTLE_BYTES:
-            end = self._ends.popleft()
-            size += len(end.outcome.result or "") + len(end.outcome.error or "")
-            ends.append(end)
-        return ends
-
     def _want(self) -> Want | None:
         if not (self.claiming and not self.looked_empty and self._board.may_claim()):
             return None
-        if len(self._ends) > MAX_UNSETTLED:
+        if len(self._ends) + len(self._doubtful) > MAX_UNSETTLED:
             return None
         executor = self.executor
         ahead = min(MAX_PREFETCH, int(self._rate * (PREFETCH_SECONDS + self._took)))
-        free = self._board.slots + ahead - len(executor.running) - len(executor.ready)
+        free = self._board.slots + ahead - len(executor.running) - len(executor.ready) - self._asked
         queues = self._room(free)
         if not queues:
             return None
@@ -225,10 +261,22 @@ class Pump:
         """How many each queue may give us; a queue with a limit of its own is never claimed ahead."""
         room: dict[str, int] = {}
         for queue, limit in self._options.queues.items():
-            fits = free if limit is None else min(free, limit - self.executor.per_queue[queue])
+            taken = self.executor.per_queue[queue] + self._asked_of[queue]
+            fits = free if limit is None else min(free, limit - taken)
             if fits > 0 and queue not in self._paused:
                 room[queue] = fits
         return room
+
+
+def _take(waiting: deque[Settlement]) -> list[Settlement]:
+    """As many as fit into one call."""
+    ends: list[Settlement] = []
+    size = 0
+    while waiting and len(ends) < MAX_SETTLE and size < MAX_SETTLE_BYTES:
+        end = waiting.popleft()
+        size += len(end.outcome.result or "") + len(end.outcome.error or "")
+        ends.append(end)
+    return ends
 
 
 def _outcome(running: Running, end: End, ran_for: float, worker: str) -> Outcome:

@@ -11,188 +11,164 @@ import contextlib
 import os
 import signal
 import socket
-import sys
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
 from penstock.model.decide import End
-from penstock.model.errors import InvalidOption
 from penstock.model.job import Claim
+from penstock.runtime.warm import Warm
 from penstock.runtime.wire import MAX_LINE, end_from_wire, pack, unpack
 
 OnBegin = Callable[[], None]
 OnProgress = Callable[[str], None]
 
-MAX_IDLE = 4  # children kept warm
-STARTS = os.cpu_count() or 1  # children starting at the same time
+MAX_IDLE = 4  # children kept for the next jobs
+STARTS = os.cpu_count() or 1  # children starting at the same time: an app may be slow to load
 
 
 class ChildDied(Exception):
-    """The child ended while it ran a job; the text says how."""
+    """The child ended; the text says how."""
+
+
+class Bereft(ChildDied):
+    """The child's line ended without a word about the child: the warm process is gone too."""
 
 
 class SoloPool:
-    """Starts a child when one is needed, keeps a few for the next jobs. Touched by the event loop only.
+    """Asks for a child when one is needed, keeps a few for the next jobs. Touched by the event loop only."""
 
-    Starting takes half a second of computing, so few start at once: a job takes the first child that comes
-    free, be it new or done with another job.
-    """
-
-    def __init__(self, app_ref: str | None, worker: str) -> None:
-        self._app_ref = app_ref
+    def __init__(self, worker: str, warm: Warm) -> None:
         self._worker = worker
-        self._idle: list[_Child] = []
-        self._waiting: deque[asyncio.Future[_Child]] = deque()
-        self._starting: set[asyncio.Task[None]] = set()
+        self._warm = warm
+        self._idle: list[Child] = []
+        self._starts = asyncio.Semaphore(STARTS)
 
     async def run(self, claim: Claim, on_progress: OnProgress, on_begin: OnBegin | None = None) -> End:
         """Run a job alone; `on_begin` is called when a child takes it up. Cancelling this kills the child."""
-        child = await self._take()
+        child = await self._taken_up(claim)
         if on_begin is not None:
             on_begin()
-        try:
-            end = await child.run(claim, on_progress)
-        except BaseException:
-            await child.kill()
-            raise
-        await self._give(child)
-        return end
-
-    async def _take(self) -> _Child:
-        while self._idle:
-            if (child := self._idle.pop()).is_alive:
-                return child
-        turn: asyncio.Future[_Child] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        self._start_more()
-        try:
-            return await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:
-                await self._give(turn.result())
-            raise
-
-    async def _give(self, child: _Child) -> None:
-        """To the one who has waited longest; else it is kept warm."""
-        if (turn := self._next()) is not None:
-            turn.set_result(child)
-        elif len(self._idle) < MAX_IDLE:
+        end = await child.end(on_progress)
+        if len(self._idle) < MAX_IDLE:
             self._idle.append(child)
         else:
             await child.kill()
+        return end
 
-    def _next(self) -> asyncio.Future[_Child] | None:
-        while self._waiting:
-            if not (turn := self._waiting.popleft()).done():
-                return turn
+    async def _taken_up(self, claim: Claim) -> Child:
+        """A child that has begun with the job."""
+        message = _message(claim, self._worker)
+        if (child := await self._idle_one(message)) is not None:
+            return child
+        async with self._starts:
+            # While we waited for our turn, another job may have done with its child.
+            if (child := await self._idle_one(message)) is not None:
+                return child
+            child = await self._new()
+        await child.take_up(message)
+        return child
+
+    async def _idle_one(self, message: bytes) -> Child | None:
+        while self._idle:
+            child = self._idle.pop()
+            with contextlib.suppress(ChildDied):  # while it was idle, which says nothing about the job
+                await child.take_up(message)
+                return child
         return None
 
-    def _start_more(self) -> None:
-        if len(self._starting) < min(STARTS, len(self._waiting)):
-            task = asyncio.create_task(self._start())
-            self._starting.add(task)
-            task.add_done_callback(self._started)
-
-    def _started(self, task: asyncio.Task[None]) -> None:
-        self._starting.discard(task)
-        self._start_more()
-
-    async def _start(self) -> None:
+    async def _new(self) -> Child:
+        # A child that does not begin says nothing about the job: that is no crash of the job's.
         try:
-            child = await self._new()
-        except Exception as error:  # noqa: BLE001 - it travels to the job that waits
-            if (turn := self._next()) is not None:
-                turn.set_exception(error)
-        else:
-            await self._give(child)
-
-    async def _new(self) -> _Child:
-        if self._app_ref is None:
-            raise InvalidOption(
-                "running a job in a process of its own needs to know where the app is; "
-                "start the worker with `penstock worker --app module:app`"
-            )
-        return await _Child.start(self._app_ref, self._worker)
+            try:
+                return await Child.start(self._warm.bear())
+            except Bereft:
+                return await Child.start(self._warm.bear())
+        except ChildDied as error:
+            raise RuntimeError(f"a child process could not begin: {error}") from None
 
     async def close(self) -> None:
-        for turn in self._waiting:
-            turn.cancel()
-        self._waiting.clear()
-        for task in tuple(self._starting):
-            task.cancel()
         for child in self._idle:
             await child.kill()
         self._idle.clear()
+        self._warm.close()
 
 
-class _Child:
-    def __init__(
-        self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        self._process = process
+class Child:
+    """A child process, as the worker sees it. The line brings its messages, and at last how it ended."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+        self.pid = 0  # while it is neither ready nor gone
 
     @classmethod
-    async def start(cls, app_ref: str, worker: str) -> _Child:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "penstock.runtime.solo_child",
-                app_ref,
-                worker,
-                str(theirs.fileno()),
-                str(os.getpid()),
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
-        child = cls(process, *await asyncio.open_connection(sock=ours, limit=MAX_LINE))
+    async def start(cls, line: socket.socket) -> Child:
+        """Wait until the child at the other end is ready; it ends by itself when the line is closed."""
+        child = cls(*await asyncio.open_connection(sock=line, limit=MAX_LINE))
         try:
-            await child._loaded(app_ref)
+            child.pid = (await child._next())["ready"]
         except BaseException:
-            await child.kill()
+            child._writer.close()
             raise
         return child
 
-    @property
-    def is_alive(self) -> bool:
-        return self._process.returncode is None
+    async def take_up(self, message: bytes) -> None:
+        """Give it a job, and wait until it has begun; ChildDied where it never does."""
+        self._writer.write(message)
+        await self._next_or_kill()
 
-    async def _loaded(self, app_ref: str) -> None:
-        # A child that cannot load the app says nothing about the job: that is no crash of the job's.
-        try:
-            await self._next()
-        except ChildDied as error:
-            raise RuntimeError(f"a child process could not load {app_ref!r}: {error}") from None
-
-    async def run(self, claim: Claim, on_progress: OnProgress) -> End:
-        fields = claim._asdict()
-        fields["created_at"], fields["due_at"] = claim.created_at.isoformat(), claim.due_at.isoformat()
-        self._writer.write(pack(fields))
-        while True:
-            message = await self._next()
-            if "end" in message:
-                return end_from_wire(message["end"])
+    async def end(self, on_progress: OnProgress) -> End:
+        """Wait for the end of the job."""
+        while "end" not in (message := await self._next_or_kill()):
             on_progress(message["progress"])
+        return end_from_wire(message["end"])
+
+    async def _next_or_kill(self) -> dict[str, Any]:
+        try:
+            return await self._next()
+        except BaseException:
+            await self.kill()
+            raise
 
     async def _next(self) -> dict[str, Any]:
+        while line := await self._line():
+            message = _unpacked(line)
+            if "ended" in message:
+                self.pid = 0
+                raise ChildDied(how_it_ended(message["ended"]))
+            if message:
+                return message
+        raise Bereft("its process was lost together with the one it came from")
+
+    async def _line(self) -> bytes:
         try:
-            line = await self._reader.readline()
+            return await self._reader.readline()
         except ConnectionError:
-            line = b""
-        if not line.endswith(b"\n"):
-            raise ChildDied(how_it_ended(await self._process.wait()))
-        return unpack(line)
+            return b""
 
     async def kill(self) -> None:
-        """End the child and whatever it started."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """End the child and whatever it started; returns when it is gone."""
+        if self.pid:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+            with contextlib.suppress(ChildDied, ValueError):
+                while True:
+                    await self._next()
         self._writer.close()
-        await self._process.wait()
+
+
+def _message(claim: Claim, worker: str) -> bytes:
+    fields = claim._asdict()
+    fields["created_at"], fields["due_at"] = claim.created_at.isoformat(), claim.due_at.isoformat()
+    return pack({"claim": fields, "worker": worker})
+
+
+def _unpacked(line: bytes) -> dict[str, Any]:
+    """Empty for what a child was saying when it died: the message about its end follows."""
+    try:
+        return unpack(line)
+    except ValueError:
+        return {}
 
 
 def how_it_ended(code: int) -> str:

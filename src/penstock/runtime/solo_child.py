@@ -1,13 +1,13 @@
-"""The inside of a child process: load the app, then run one job at a time until the parent is gone."""
+"""The inside of a child process: it runs one job at a time, until the worker is gone."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import sys
 import threading
+from collections.abc import Mapping
 from datetime import datetime
 from queue import SimpleQueue
 from typing import IO, Any
@@ -15,27 +15,29 @@ from typing import IO, Any
 from penstock.model.decide import End, Returned, end_of
 from penstock.model.job import Claim
 from penstock.runtime.links import PipeLine
-from penstock.runtime.orphan import die_with_parent
+from penstock.runtime.orphan import begin_below
 from penstock.runtime.wire import end_to_wire, pack, unpack
 from penstock.tasks.loading import load_app
 from penstock.tasks.task import Task
 
 
-def main(app_ref: str, worker: str, fd: int, parent: int) -> None:
-    die_with_parent(parent)
-    # A signal to the whole group is for the supervisor to answer: this job ends with it, or is killed.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: None)  # not ignored: what a handler starts can be ended
-    registry = load_app(app_ref).tasks
-    with socket.socket(fileno=fd) as link, asyncio.Runner() as runner:
-        outbox = link.makefile("wb", buffering=0)
-        outbox.write(pack({"ready": True}))
-        for message in _inbox(link.makefile("rb")):
-            claim = _claim_from(message)
-            task = registry.get(claim.task)
-            assert task is not None
-            end = _run(task, claim, PipeLine(claim, worker, outbox), runner)
-            outbox.write(pack({"end": end_to_wire(end)}))
+def main(app_ref: str, fd: int, parent: int, *life: int) -> None:
+    """Of a child that loads the app by itself. It holds `life` open for as long as it lives."""
+    for held in life:
+        os.set_inheritable(held, False)
+    begin_below(parent)
+    serve(load_app(app_ref).tasks, socket.socket(fileno=fd))
+
+
+def serve(tasks: Mapping[str, Task[..., Any]], line: socket.socket) -> None:
+    """Run one job after the other, as they come over the line."""
+    with asyncio.Runner() as runner:
+        line.sendall(pack({"ready": os.getpid()}))
+        for message in _inbox(line.makefile("rb")):
+            claim = _claim_from(message["claim"])
+            line.sendall(pack({"begun": True}))
+            end = _run(tasks[claim.task], claim, PipeLine(claim, message["worker"], line.sendall), runner)
+            line.sendall(pack({"end": end_to_wire(end)}))
 
 
 def _inbox(lines: IO[bytes]) -> Any:
@@ -70,4 +72,4 @@ def _claim_from(message: dict[str, Any]) -> Claim:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))

@@ -29,6 +29,7 @@ _T = TypeVar("_T")
 _FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)
 EngineFor = Callable[[str, str], Awaitable[Engine]]
 
+LINGER = 1.0  # seconds that processes below a dead worker get to be gone
 EXTRA = 5.0  # seconds beyond the grace period before a worker that does not end is killed
 
 
@@ -46,6 +47,7 @@ class Supervised:
     def __init__(self, app_ref: str, wishes: dict[str, Any], log_level: str) -> None:
         self._config = {"app": app_ref, "wishes": wishes, "log_level": log_level}
         self._process: asyncio.subprocess.Process | None = None
+        self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._killer: asyncio.TimerHandle | None = None
         self._grace = 30.0
@@ -70,8 +72,8 @@ class Supervised:
         """From start to burial."""
         board_fd = Board.make_file(MAX_SLOTS)
         try:
-            reader = await self._spawn(board_fd)
-            hello = await self._hello(reader)
+            self._reader = await self._spawn(board_fd)
+            hello = await self._hello(self._reader)
             engine = await engine_for(hello["url"], hello["schema"])
             board = Board.shared(board_fd, MAX_SLOTS, hello["lease"])
             await self._supervise(engine, board, hello)
@@ -125,7 +127,21 @@ class Supervised:
             code = await self._process.wait()
         finally:
             beating.cancel()
+        await self._all_gone(worker)
         await self._bury(engine, board, worker, code)
+
+    async def _all_gone(self, worker: WorkerInfo) -> None:
+        """Wait for the processes in which jobs run alone: they die with the worker, a moment later.
+
+        Each holds the worker's end of the pipe, so it ends when the last of them has.
+        """
+        if self._reader is None:
+            return
+        try:
+            with contextlib.suppress(ConnectionError):
+                await asyncio.wait_for(self._reader.read(), LINGER)
+        except TimeoutError:
+            log.warning("something that worker %s started still lives", worker.name)
 
     async def _beat_on(self, engine: Engine, board: Board, worker: str) -> None:
         while True:

@@ -50,7 +50,8 @@ class Sweeper:
             if await self._sooner_than(self._chores[chore]):
                 continue
             self._chores[chore] = time.monotonic() + 3600  # so that due_in() during the round is not lost
-            self._chores[chore] = min(self._chores[chore], time.monotonic() + await self._round(chore))
+            again = await self._round(chore)
+            self._chores[chore] = min(self._chores[chore], time.monotonic() + again)
 
     async def _sooner_than(self, at: float) -> bool:
         """Sleep until `at`; True when woken earlier because something falls due before it."""

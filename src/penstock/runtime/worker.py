@@ -21,6 +21,7 @@ from penstock.runtime.pump import Pump
 from penstock.runtime.running import Running, Stop
 from penstock.runtime.solo import SoloPool
 from penstock.runtime.sweeper import Sweeper
+from penstock.runtime.warm import Warm
 from penstock.runtime.watchdog import Watchdog
 from penstock.tasks.registry import Registry
 
@@ -34,14 +35,21 @@ MAX_STUCK = 8  # runs that do not stop, before the process is recycled
 class Worker:
     """One process's worth of slots over one engine. Touched by the event loop only."""
 
-    def __init__(self, engine: Engine, registry: Registry, options: WorkerOptions, board: Board) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        registry: Registry,
+        options: WorkerOptions,
+        board: Board,
+        warm: Warm | None = None,
+    ) -> None:
         self.id = str(uuid4())
         self.options = options
         self.board = board
         self._engine = engine
         self._pump = Pump(engine, self.id, board, options)
         self._sweeper = Sweeper(engine, options)
-        solo = SoloPool(options.app_ref, self.id)
+        solo = SoloPool(self.id, warm or Warm(options.app_ref))
         lines = Lines(engine, board, self.id)
         self.executor = Executor(registry, board, solo, lines, self._ended)
         self._pump.executor = self.executor
@@ -93,7 +101,7 @@ class Worker:
         """Work until told to drain; with `burst`, until there is nothing more to do."""
         loops = [self._pump.listen(), self._sweeper.run(), self._watch()]
         tasks = [asyncio.create_task(loop) for loop in loops]
-        pumping = asyncio.create_task(self._pump_on())
+        pumping = asyncio.create_task(self._pump.run())
         stop = asyncio.create_task(self._until_idle() if burst else self._stopping.wait())
         self._watchdog.start()
         try:
@@ -114,10 +122,6 @@ class Worker:
         for task in done:
             task.result()
 
-    async def _pump_on(self) -> None:
-        while not self.expired:
-            await self._pump.round()
-
     async def _until_idle(self) -> None:
         while not (self._pump.looked_empty and self._pump.idle):
             await self._pump.exchanged()
@@ -137,9 +141,7 @@ class Worker:
 
     async def _finish(self, pumping: asyncio.Task[None]) -> None:
         """The grace period: running jobs end by themselves, or are ended."""
-        grace = _first_of(self._until_empty(), self._now.wait(), pumping)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(grace, self.options.grace)
+        await _first_of(self._until_empty(), self._now.wait(), pumping, within=self.options.grace)
         for running in list(self.executor.running.values()):
             self.executor.stop(running, Stop.SHUTDOWN)
         with contextlib.suppress(TimeoutError):
@@ -179,10 +181,10 @@ async def _cancel(*tasks: asyncio.Task[Any]) -> None:
         await asyncio.wait(tasks, timeout=1.0)
 
 
-async def _first_of(*awaitables: Coroutine[Any, Any, Any] | asyncio.Task[Any]) -> None:
+async def _first_of(*awaitables: Coroutine[Any, Any, Any] | asyncio.Task[Any], within: float) -> None:
     tasks = [asyncio.ensure_future(a) for a in awaitables]
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(tasks, timeout=within, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task, given in zip(tasks, awaitables, strict=True):
             if task is not given:

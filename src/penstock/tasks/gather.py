@@ -12,7 +12,7 @@ from penstock.engine import Engine
 from penstock.model.errors import EngineUnavailable, OutcomeUnknown
 from penstock.model.job import Enqueued, NewJob
 
-MAX_BATCH = 1_000
+MAX_BATCH = 5_000
 MAX_BATCH_BYTES = 4 * 1_048_576
 UNKNOWN_RETRIES = 5
 FIRST_PAUSE = 0.05  # seconds before asking again after a lost reply; doubles each time

@@ -19,7 +19,7 @@ from penstock.engine import (
     Want,
     WorkerInfo,
 )
-from penstock.engines.postgres import enqueue, examine, migrate, settle
+from penstock.engines.postgres import durability, enqueue, examine, migrate, settle
 from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.inspect import Inspection
 from penstock.engines.postgres.listener import Listener
@@ -46,6 +46,7 @@ class PostgresEngine(Inspection):
         self._pool.open()
         try:
             await self._database.use(lambda connection: migrate.check(connection, self.schema))
+            await self._database.use(durability.check)
         except BaseException:
             await self._pool.close()
             raise
@@ -68,7 +69,7 @@ class PostgresEngine(Inspection):
     async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
         if not jobs:
             return []
-        if not again and sum(not job.unique for job in jobs) >= enqueue.COPY_FROM:
+        if not again and len(jobs) >= enqueue.COPY_FROM:
             return await self._database.transact(lambda c: self._enqueue_by_copy(c, jobs), repeatable=False)
         plan = enqueue.plan(self.schema, jobs, again=again, now=self._clock.now())
         (rows,) = await self._database.run(Call(plan.sql, plan.values), repeatable=False)
@@ -76,14 +77,24 @@ class PostgresEngine(Inspection):
 
     async def _enqueue_by_copy(self, connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueued]:
         ((now,),) = await query(connection, Call(self._sql["clock"], {"now": self._clock.now()}))
-        batch = enqueue.batch([job for job in jobs if not job.unique], now)
-        await enqueue.copy(connection, self._sql["copy"], batch.rows)
+        keyed = [job for job in jobs if job.unique]
+        if await self._take_keys(connection, keyed):
+            keyed = []
+        batch = enqueue.Batch([job for job in jobs if not job.unique] if keyed else jobs, now)
+        await enqueue.copy(connection, self._sql["copy"], batch)
         await query(connection, Call(self._sql["count_new"], enqueue.count_values(batch.counts)))
-        keyed: list[Enqueued] = []
-        if keyed_jobs := [job for job in jobs if job.unique]:
-            plan = enqueue.plan(self.schema, keyed_jobs, now=now)
-            keyed = plan.decode(await query(connection, Call(plan.sql, plan.values)))
-        return enqueue.merge(jobs, batch.states, keyed)
+        answers: list[Enqueued] = []
+        if keyed:
+            plan = enqueue.plan(self.schema, keyed, now=now)
+            answers = plan.decode(await query(connection, Call(plan.sql, plan.values)))
+        return enqueue.merge(jobs, batch, answers)
+
+    async def _take_keys(self, connection: Connection, jobs: Sequence[NewJob]) -> bool:
+        """Whether all were free; what was taken stays taken, and `enqueue` knows its own."""
+        if not jobs:
+            return True
+        ((taken,),) = await query(connection, Call(self._sql["take_keys"], enqueue.key_values(jobs)))
+        return bool(taken == len(jobs))
 
     # -- run ----------------------------------------------------------------------------------------
     async def register(self, worker: WorkerInfo, ttl: float) -> None:
@@ -103,16 +114,15 @@ class PostgresEngine(Inspection):
             return Orders(given_up=True)
         return Orders(False, tuple(CancelOrder(*pair.split()) for pair in cancels), frozenset(paused))
 
-    async def retire(self, worker: str) -> None:
-        await self._do("retire", worker=worker)
-
     async def claim(self, want: Want) -> list[Claim]:
         self._listener.look(want.queues)
-        call = Call(self._sql["claim"], settle.want_values(want, self._clock.now()))
-        (rows,) = await self._database.run(call, repeatable=False)
-        if not settle.is_alive(rows):
+        step = settle.Step([], want)
+        settled = step.read(
+            await self._database.run(*step.calls(self._sql, self._clock.now()), repeatable=False)
+        )
+        if settled.expired:
             raise WorkerExpired(f"worker {want.worker} is not alive any more; begin again under a new id")
-        return settle.claims_of(rows)
+        return settled.claims
 
     async def settle(
         self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False

@@ -14,8 +14,8 @@ from penstock.model.job import Enqueued, NewJob
 from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State
 
-COPY_FROM = 50  # jobs without given keys, from which COPY is faster than the function
-_BLOCK_ROWS = 1_000
+COPY_FROM = 50  # jobs, from which COPY is faster than the function
+_BLOCK_ROWS = 500
 _DEFAULTS = NewJob("", "", "")
 _OPTIONAL = ("priority", "delay", "max_attempts", "owner", "expire_after", "options", "lane")
 
@@ -29,9 +29,29 @@ class Plan(NamedTuple):
 
 
 def plan(schema: str, jobs: Sequence[NewJob], *, again: bool = False, now: datetime | None = None) -> Plan:
-    """One call of the SQL function `enqueue`, in whichever transaction the caller runs it."""
+    """One call of a SQL function, in whichever transaction the caller runs it."""
+    if len(jobs) == 1 and not jobs[0].unique and not again:
+        return Plan(catalog(schema)["enqueue_one"], _values(jobs[0]) | {"now": now}, _decode)
     given = json.dumps([_fields(job) for job in jobs], ensure_ascii=False)
     return Plan(catalog(schema)["enqueue"], {"jobs": given, "again": again, "now": now}, _decode)
+
+
+def _values(job: NewJob) -> dict[str, Any]:
+    """The values of `enqueue_one`."""
+    return {
+        "id": job.id,
+        "queue": job.queue,
+        "task": job.task,
+        "lane": job.lane or job.queue,
+        "args": job.args,
+        "key": job.key if job.key not in ("", job.id) else None,
+        "priority": int(job.priority),
+        "max_attempts": job.max_attempts,
+        "delay": job.delay,
+        "expire_after": job.expire_after,
+        "owner": job.owner,
+        "options": job.options,
+    }
 
 
 def _decode(rows: Rows) -> list[Enqueued]:
@@ -48,45 +68,62 @@ def _fields(job: NewJob) -> dict[str, Any]:
     return fields
 
 
-class Batch(NamedTuple):
-    """Jobs without given keys on their way in by COPY: the rows, and what they add to the counts."""
+class Batch:
+    """Jobs on their way in by COPY; what they add to the counts is known once the rows have been made."""
 
-    rows: list[str]
-    states: list[State]
-    counts: Counter[tuple[str, str | None, State]]
+    def __init__(self, jobs: Sequence[NewJob], now: datetime) -> None:
+        self._jobs = jobs
+        self._now = now
+        self.states: list[State] = []
+        self.counts: Counter[tuple[str, str | None, State]] = Counter()
+
+    def blocks(self) -> Iterator[str]:
+        """The rows in COPY's text format, a block at a time: the server reads one while the next is made."""
+        for start in range(0, len(self._jobs), _BLOCK_ROWS):
+            yield "".join(self._rows(self._jobs[start : start + _BLOCK_ROWS]))
+
+    def _rows(self, jobs: Sequence[NewJob]) -> list[str]:
+        """Their instants are reckoned from the server's `now`."""
+        times: dict[tuple[float, int, float | None], tuple[State, str]] = {}
+        rows, places = [], []
+        for job in jobs:
+            when = (job.delay, job.priority, job.expire_after)
+            if when not in times:
+                times[when] = _times(job, self._now)
+            state, instants = times[when]
+            key = _text(job.key) if job.unique or job.key not in ("", job.id) else _NULL
+            rows.append(
+                f"{job.id}\t{job.queue}\t{job.task}\t{_text(job.lane or job.queue)}\t{state.value}\t"
+                f"{_text(job.args)}\t{key}\t{job.unique:d}\t{job.priority:d}\t{job.max_attempts}\t"
+                f"{_text(job.owner)}\t{_text(job.options)}\t{instants}\n"
+            )
+            self.states.append(state)
+            places.append((job.queue, job.lane if state is State.WAITING else None, state))
+        self.counts.update(places)
+        return rows
 
 
-def batch(jobs: Sequence[NewJob], now: datetime) -> Batch:
-    """Rows in COPY's text format, their instants reckoned from the server's `now`."""
-    times: dict[tuple[float, int, float | None], tuple[State, str]] = {}
-    counts: Counter[tuple[str, str | None, State]] = Counter()
-    rows, states = [], []
-    for job in jobs:
-        when = (job.delay, job.priority, job.expire_after)
-        if when not in times:
-            times[when] = _times(job, now)
-        state, instants = times[when]
-        key = _text(job.key) if job.key and job.key != job.id else _NULL
-        rows.append(
-            f"{job.id}\t{job.queue}\t{job.task}\t{_text(job.lane or job.queue)}\t{state.value}\t"
-            f"{_text(job.args)}\t{key}\t{job.priority:d}\t{job.max_attempts}\t{_text(job.owner)}\t"
-            f"{_text(job.options)}\t{instants}\n"
-        )
-        states.append(state)
-        counts[job.queue, job.lane if state is State.WAITING else None, state] += 1
-    return Batch(rows, states, counts)
+def key_values(jobs: Sequence[NewJob]) -> dict[str, Any]:
+    """The values of `take_keys`."""
+    return {
+        "queues": [job.queue for job in jobs],
+        "tasks": [job.task for job in jobs],
+        "keys": [job.key for job in jobs],
+        "ids": [job.id for job in jobs],
+    }
 
 
-def merge(jobs: Sequence[NewJob], states: Iterable[State], keyed: Iterable[Enqueued]) -> list[Enqueued]:
-    """The answers for jobs of both kinds, in their order."""
-    states, keyed = iter(states), iter(keyed)
-    return [next(keyed) if job.unique else Enqueued(job.id, next(states), duplicate=False) for job in jobs]
+def merge(jobs: Sequence[NewJob], batch: Batch, keyed: Iterable[Enqueued]) -> list[Enqueued]:
+    """The answers in the order of the jobs; `keyed` are those of jobs that went apart, if any did."""
+    states, keyed = iter(batch.states), iter(keyed)
+    if len(batch.states) == len(jobs):
+        return [Enqueued(job.id, state, False) for job, state in zip(jobs, states, strict=True)]
+    return [next(keyed) if job.unique else Enqueued(job.id, next(states), False) for job in jobs]
 
 
-async def copy(connection: Connection, sql: str, rows: Sequence[str]) -> None:
-    """Send rows made by `batch`."""
+async def copy(connection: Connection, sql: str, batch: Batch) -> None:
     async with connection.cursor().copy(sql.encode()) as stream:
-        for block in _blocks(rows):
+        for block in batch.blocks():
             await stream.write(block)
 
 
@@ -99,11 +136,6 @@ def count_values(counts: Counter[tuple[str, str | None, State]]) -> dict[str, An
         "counts": list(counts.values()),
         "wake": sorted({queue for queue, _, state in counts if state is State.WAITING}),
     }
-
-
-def _blocks(rows: Sequence[str]) -> Iterator[str]:
-    for start in range(0, len(rows), _BLOCK_ROWS):
-        yield "".join(rows[start : start + _BLOCK_ROWS])
 
 
 def _times(job: NewJob, now: datetime) -> tuple[State, str]:

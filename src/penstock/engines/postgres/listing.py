@@ -6,18 +6,22 @@ from typing import Any
 
 from penstock.engine import DeadFilter, JobFilter
 from penstock.engines.postgres.database import Call
-from penstock.model.ids import is_id
+from penstock.model.ids import id_range, is_id
 
 _EQUAL = ("queue", "task", "state", "owner")
 
 
-def job_page(sql: str, where: JobFilter, limit: int, after: str | None) -> Call:
+def job_page(sql: str, where: JobFilter, limit: int, after: str | None, *, ids_tell_time: bool) -> Call:
     """The statement for one page of jobs."""
     values: dict[str, Any] = {"limit": limit, "after": after, "key": where.key}
     values |= {"since": where.since, "until": where.until}
+    first, beyond = id_range(where.since, where.until) if ids_tell_time else (None, None)
+    values |= {"first": first, "beyond": beyond}
     values |= {name: getattr(where, name) for name in _EQUAL}
     terms = [f"{name} = %({name})s" for name in _EQUAL if values[name] is not None]
     terms += _key_terms(where.key) + _page_terms("id", "created_at", values)
+    terms += ["id >= %(first)s::uuid"] if first else []
+    terms += ["id < %(beyond)s::uuid"] if beyond else []
     unfinished = [*terms, *_parked_terms(where.parked)]
     finished = [*terms, *(["false"] if where.parked else [])]
     if where.state is not None:

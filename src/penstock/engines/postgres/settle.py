@@ -17,8 +17,8 @@ _ALIVE = len(Claim._fields)  # the column after the claim
 _NOBODY = Want(worker="", request="", queues={}, limit=0, tasks={})
 
 
-def want_values(want: Want | None, now: datetime | None) -> dict[str, Any]:
-    """The values of the claiming part; without a want it finds no open lane."""
+def _want_values(want: Want | None, now: datetime | None) -> dict[str, Any]:
+    """The claiming part of the values of `settle`; without a want nothing is looked for."""
     want = want or _NOBODY
     return {
         "now": now,
@@ -32,7 +32,7 @@ def want_values(want: Want | None, now: datetime | None) -> dict[str, Any]:
     }
 
 
-def plain_values(ends: Sequence[Settlement]) -> dict[str, Any]:
+def _plain_values(ends: Sequence[Settlement]) -> dict[str, Any]:
     """The values of `settle`. What holds no spaces is joined: a list costs the driver ten times as much."""
     return {
         "ids": " ".join([end.id for end in ends]),
@@ -51,7 +51,7 @@ def other_call(
     outcomes = [end.outcome for end in ends]
     parks = [outcome.park for outcome in outcomes]
     values = {
-        **plain_values(ends),
+        **_plain_values(ends),
         "now": now,
         "by_holder": by_holder,
         "states": [outcome.state.value for outcome in outcomes],
@@ -97,7 +97,7 @@ class Step:
         if self._others:
             made.append(other_call(sql, self._others, now, by_holder=True))
         if self._plain or self._want is not None:
-            values = plain_values(self._plain) | want_values(self._want, now)
+            values = _plain_values(self._plain) | _want_values(self._want, now)
             made.append(Call(sql["settle"], values))
         return made
 
@@ -107,8 +107,8 @@ class Step:
         rows: Rows = pending.pop() if pending else [(*[None] * _ALIVE, True, None)]
         refused = {tuple(pair.split()) for pair in rows[0][_ALIVE + 1] or ()}
         accepted |= {(end.id, end.token) for end in self._plain} - refused
-        expired = self._want is not None and not is_alive(rows)
-        return Settled([_once(accepted, end) for end in self._ends], claims_of(rows), expired)
+        expired = self._want is not None and not _is_alive(rows)
+        return Settled([_once(accepted, end) for end in self._ends], _claims_of(rows), expired)
 
     def recognise(self, settled: Settled, evidence: Rows) -> Settled:
         """Accept what an earlier call with these tokens had ended; `evidence` answers `ended_by`."""
@@ -139,8 +139,8 @@ def _leaves_record(end: Settlement) -> bool:
     return end.keep or end.outcome.state is not State.COMPLETED
 
 
-def claims_of(rows: Rows) -> list[Claim]:
-    """The claims in an answer of `claim` or `settle`, whose one row may also be empty."""
+def _claims_of(rows: Rows) -> list[Claim]:
+    """The claims in an answer of `settle`, whose one row may also be empty."""
     if rows[0][0] is None:
         return []
     created, due = _ALIVE - 2, _ALIVE - 1
@@ -151,6 +151,6 @@ def claims_of(rows: Rows) -> list[Claim]:
     ]
 
 
-def is_alive(rows: Rows) -> bool:
+def _is_alive(rows: Rows) -> bool:
     alive: bool = rows[0][_ALIVE]
     return alive

@@ -96,9 +96,6 @@ class RedisEngine(Inspection):
         ]
         return Orders(False, tuple(stops), frozenset(queue.decode() for queue in paused))
 
-    async def retire(self, worker: str) -> None:
-        await self._do("retire", worker.encode())
-
     async def claim(self, want: Want) -> list[Claim]:
         wanted = Wanted(want)
         self._bell.look(want.queues)

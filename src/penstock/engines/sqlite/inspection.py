@@ -13,6 +13,7 @@ from penstock.engines.records import dead_letter_from, job_from
 from penstock.engines.sqlite.instants import instant, stored
 from penstock.engines.sqlite.session import DEAD, Session
 from penstock.engines.sqlite.statements import SQL
+from penstock.model.ids import id_range
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
 
@@ -24,7 +25,8 @@ _JOB_CONDITIONS = {
     "key": "((key = :key and key <> id) or (id = :key and key = id))",
     "since": "created_at >= :since",
     "until": "created_at < :until",
-    "after": "id < :after",
+    "first": "id >= :first",
+    "beyond": "id < :beyond",
 }
 _BY_STATE = {
     State.WAITING: "jobs_unfinished",
@@ -53,13 +55,19 @@ def get(session: Session, job_id: str) -> Job | None:
     return None if row is None else _job(row)
 
 
-def jobs(session: Session, where: JobFilter, limit: int, after: str | None) -> list[Job]:
+def jobs(
+    session: Session, where: JobFilter, limit: int, after: str | None, *, ids_tell_time: bool
+) -> list[Job]:
     """Jobs that match."""
-    return [_job(row) for row in session.connection.execute(*listing(where, limit, after))]
+    statement, values = listing(where, limit, after, ids_tell_time=ids_tell_time)
+    return [_job(row) for row in session.connection.execute(statement, values)]
 
 
-def listing(where: JobFilter, limit: int, after: str | None) -> tuple[str, dict[str, Any]]:
+def listing(
+    where: JobFilter, limit: int, after: str | None, *, ids_tell_time: bool
+) -> tuple[str, dict[str, Any]]:
     """The statement that finds the jobs, in the table that can hold them or in both, and its values."""
+    first, beyond = id_range(where.since, where.until) if ids_tell_time else (None, None)
     values: dict[str, Any] = {
         "queue": where.queue,
         "task": where.task,
@@ -68,7 +76,8 @@ def listing(where: JobFilter, limit: int, after: str | None) -> tuple[str, dict[
         "key": where.key,
         "since": where.since and stored(where.since),
         "until": where.until and stored(where.until),
-        "after": after,
+        "first": first,
+        "beyond": min(filter(None, (after, beyond)), default=None),
     }
     conditions = _conditions(_JOB_CONDITIONS, values)
     if where.parked is not None:

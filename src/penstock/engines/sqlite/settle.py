@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 
 from penstock.engine import Settled, Settlement, Want
@@ -47,21 +46,28 @@ def release(tx: Tx, worker: str, request: str) -> int:
 
 
 def _complete(tx: Tx, ends: Sequence[Settlement]) -> set[tuple[str, str]]:
-    """Move completed jobs over, all at once; id and token of those that were the caller's."""
+    """Move completed jobs over, all at once; id and token of those that were the caller's.
+
+    Each statement is one step whatever the number of rows: between steps the interpreter takes its lock back,
+    and then the handlers could not run meanwhile.
+    """
     if not ends:
         return set()
     values = [(e.id, e.token, e.outcome.result, e.outcome.note, e.ran_for, e.keep) for e in ends]
-    tx.change_many("ends_add", {value[:2]: value for value in values}.values())
-    held = tx.rows("ends_held")
+    runs = {value[:2]: value for value in values}
+    tx.change("ends_add", (json.dumps([*runs.values()], ensure_ascii=False),))
+    refused = tx.change("ends_refuse")
+    accepted = {(row["id"], row["token"]) for row in tx.rows("ends_accepted")} if refused else set(runs)
     tx.change("complete", {"now": tx.now})
-    tx.change("ends_clear")
-    tx.change("jobs_remove", (json.dumps([row["id"] for row in held]),))
-    tx.change_many("keys_free", [dict(row) for row in held if row["is_unique"] and not row["keep"]])
-    for (queue, lane, kept), n in Counter([(row["queue"], row["lane"], row["keep"]) for row in held]).items():
+    for queue, lane, kept, n in tx.rows("ends_count"):
         tx.count(queue, _ACTIVE, lane, -n)
         if kept:
             tx.count(queue, _COMPLETED, lane, n)
-    return {(row["id"], row["token"]) for row in held}
+    if not all(end.keep for end in ends):
+        tx.change("ends_free_keys")
+    tx.change("jobs_remove")
+    tx.change("ends_clear")
+    return accepted
 
 
 def _end(tx: Tx, end: Settlement) -> bool:

@@ -41,13 +41,6 @@ def beat(session: Session, worker: str, ttl: float) -> Orders:
     return Orders(cancel=cancel, paused=frozenset(row["name"] for row in session.rows("queues_paused")))
 
 
-def retire(tx: Tx, worker: str) -> None:
-    """Forget a worker. If it holds jobs after all, its row stays for the next rescue to empty."""
-    tx.beats.end(worker)
-    if tx.row("held_by", (worker, 1)) is None:
-        tx.change("workers_delete", (worker,))
-
-
 def workers(session: Session) -> list[WorkerInfo]:
     """Every registered worker, with what it holds."""
     until = session.beats.all()

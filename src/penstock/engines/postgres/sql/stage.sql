@@ -6,17 +6,11 @@ due as (
     where state = 'delayed' and due_at <= coalesce(%(now)s::timestamptz, now())
     order by due_at limit %(limit)s::bigint + 1 for update skip locked
 ),
-staged as (
+ready as (
     update {schema}.jobs j set state = 'waiting' where j.ctid = any(array(select place from due limit %(limit)s))
     returning queue, lane
 ),
-counted as (
-    insert into {schema}.counts (queue, lane, state, n)
-    select queue, null, 'delayed', -count(*) from staged group by 1
-    union all
-    select queue, nullif(lane, queue), 'waiting', count(*) from staged group by 1, 2
-),
-woken as (select count({schema}.wake(queue)) as n from (select distinct queue from staged) q)
+{_telling_ready}
 select (select count(*) from due) > %(limit)s,
     (select extract(epoch from min(j.due_at) - moment.now)::double precision
      from {schema}.jobs j where j.state = 'delayed' and j.due_at > moment.now),

@@ -1,1 +1,1 @@
-delete from penstock_jobs where id in (select value from json_each(?))
+delete from penstock_jobs where id in (select id from temp.ends)

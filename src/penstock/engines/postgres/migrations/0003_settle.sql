@@ -1,0 +1,134 @@
+-- What a worker says and hears in one call: what completed leaves the hot table where id, token and state match,
+-- and the next are claimed. A function, so that the server keeps its plans, behind a pooler too.
+-- One row per claim, at least one; the last columns say whether the worker lives, and which ends were refused.
+create function {schema}.settle(
+    ids text, tokens text, results text[], notes text[], ran_for text, keep text,
+    claimer text, claim_request text, queues text[], most integer[], most_of_all integer,
+    tasks text[], fingerprints text[], at timestamptz default null
+) returns table (
+    id text, token text, queue text, task text, lane text, args text, key text, attempt integer,
+    max_attempts integer, priority smallint, owner text, options text, suspect boolean, crashes integer,
+    created_at timestamptz, due_at timestamptz, is_alive boolean, refused text[]
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+    moment constant timestamptz := coalesce(at, now());
+    alive boolean := false;
+    missed text[];
+begin
+    -- Held shared until the end, so that a rescue sees either all of this claim or none. First of all, as a
+    -- rescue takes it first: the other way round they would wait for each other.
+    if claimer <> '' then
+        perform from {schema}.workers w
+        where w.id = claimer and w.expires_at > moment and not claim_request = any(w.void_requests)
+        for key share of w;
+        alive := found;
+    end if;
+
+    if ids <> '' then
+        with ends as (
+            select * from unnest(
+                string_to_array(ids, ' ')::uuid[], string_to_array(tokens, ' ')::uuid[], results, notes,
+                string_to_array(ran_for, ' ')::double precision[], string_to_array(keep, null)::boolean[]
+            ) as e(id, token, result, note, ran_for, keep)
+        ),
+        gone as (
+            -- By the primary key: written so that the partial index of held jobs, full of dead entries, is no
+            -- option.
+            delete from {schema}.jobs j using ends e
+            where j.id = e.id and j.token = e.token and j.state || '' = 'active'
+            returning j.*, e.result, e.note as last_note, e.ran_for as last_run, e.keep
+        ),
+        kept as (
+            insert into {schema}.finished (
+                id, queue, task, lane, state, args, key, is_unique, priority, attempt, max_attempts, created_at,
+                due_at, expires_at, started_at, claimed_at, finished_at, owner, options, worker, token, progress,
+                result, note, errors, ran_for, suspect, crashes, rescues, cancel_requested, recovered_from)
+            select
+                g.id, g.queue, g.task, g.lane, 'completed', g.args, g.key, g.is_unique, g.priority, g.attempt,
+                g.max_attempts, g.created_at, g.due_at, g.expires_at, g.started_at, g.claimed_at, moment, g.owner,
+                g.options, g.worker, g.token, g.progress, g.result, g.last_note, g.errors, g.ran_for + g.last_run,
+                g.suspect, g.crashes, g.rescues, g.cancel_requested, g.recovered_from
+            from gone g where g.keep
+        ),
+        freed as (
+            delete from {schema}.keys k using gone g
+            where not g.keep and g.is_unique
+                and k.queue = g.queue and k.task = g.task and k.key = g.key and k.job_id = g.id
+        ),
+        counted as (
+            insert into {schema}.counts (queue, lane, state, n)
+            select g.queue, null, 'active', -count(*) from gone g group by 1
+            union all
+            select g.queue, null, 'completed', count(*) from gone g where g.keep group by 1
+        )
+        select case when count(*) < (select count(*) from ends)
+                    then array(select e.id::text || ' ' || e.token::text from ends e
+                               where (e.id, e.token) not in (select g.id, g.token from gone g)) end
+        into missed from gone;
+    end if;
+
+    if alive then
+        return query
+        with wanted as (
+            select a.queue, a.most from unnest(queues, most) as a(queue, most)
+            where not exists (select from {schema}.queues q where q.name = a.queue and q.paused)
+        ),
+        open_lanes as (
+            select w.queue as lane, w.queue, w.most from wanted w
+            union all
+            select l.lane, l.queue, w.most
+            from {schema}.lanes l
+            join wanted w on w.queue = l.queue
+            join unnest(tasks, fingerprints) as t(task, fingerprint)
+                on t.task = l.task and t.fingerprint is distinct from l.misfit
+        ),
+        locked as (
+            select o.queue, o.most, j.place, j.rank, j.id
+            from open_lanes o, lateral (
+                select c.ctid as place, c.rank, c.id from {schema}.jobs c
+                where c.lane = o.lane and c.state = 'waiting'
+                    and (c.expires_at is null or c.expires_at > moment)
+                order by c.rank, c.id
+                limit least(o.most, most_of_all)
+                for update skip locked
+            ) j
+        ),
+        chosen as (
+            select n.place from (
+                select l.place, l.rank, l.id, l.most,
+                    row_number() over (partition by l.queue order by l.rank, l.id) as nth
+                from locked l
+            ) n
+            where n.nth <= n.most
+            order by n.rank, n.id
+            limit most_of_all
+        ),
+        claimed as (
+            update {schema}.jobs j
+            set state = 'active', token = gen_random_uuid(), worker = claimer, request = claim_request,
+                claimed_at = moment, started_at = coalesce(j.started_at, moment), attempt = j.attempt + 1
+            where j.ctid = any(array(select place from chosen))
+            returning j.id, j.token, j.queue, j.task, j.lane, j.args, j.key, j.attempt, j.max_attempts, j.priority,
+                j.owner, j.options, j.suspect, j.crashes, j.created_at, j.due_at, j.rank
+        ),
+        counted as (
+            insert into {schema}.counts (queue, lane, state, n)
+            select c.queue, nullif(c.lane, c.queue), 'waiting', -count(*) from claimed c group by 1, 2
+            union all
+            select c.queue, null, 'active', count(*) from claimed c group by 1
+        )
+        select c.id::text, c.token::text, c.queue, c.task, c.lane, c.args, coalesce(c.key, c.id::text), c.attempt,
+            c.max_attempts, c.priority, c.owner, c.options, c.suspect, c.crashes, c.created_at, c.due_at,
+            true, missed
+        from claimed c
+        order by c.rank, c.id;
+        if found then
+            return;
+        end if;
+    end if;
+    is_alive := alive;
+    refused := missed;
+    return next;
+end
+$$;

@@ -1,1 +1,0 @@
-delete from {schema}.workers where id = %(worker)s

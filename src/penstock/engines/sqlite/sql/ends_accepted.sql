@@ -1,0 +1,1 @@
+select id, token from temp.ends

@@ -1,0 +1,6 @@
+-- Without a record, the key is free again.
+delete from penstock_keys where (queue, task, key, job_id) in (
+  select j.queue, j.task, j.key, j.id
+  from temp.ends as e cross join penstock_jobs as j on j.id = e.id
+  where j.is_unique and not e.keep
+)

@@ -1,0 +1,112 @@
+"""A worker ends: drained, given up, or broken; and one inside a process of one's own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+from shop_kit import Shop, begin, open_shop, set_  # noqa: F401 - fixtures
+
+from penstock import State
+from penstock.engine import Orders
+
+
+# -- drain ------------------------------------------------------------------------------------------
+async def test_a_drain_lets_running_jobs_finish(shop: Shop) -> None:
+    job = await shop.app.tasks["wait"].aenqueue()
+    worker = await begin(shop)
+    running = asyncio.create_task(worker.run())
+    await set_(shop.began)
+    worker.drain()
+    later = await shop.app.tasks["wait"].aenqueue()
+    shop.go.set()
+    await asyncio.wait_for(running, 20)
+    assert (await shop.job(job.id)).state is State.COMPLETED
+    assert (await shop.job(later.id)).state is State.WAITING
+
+
+@pytest.mark.parametrize("how", ["now", "grace over"])
+async def test_what_does_not_finish_in_time_is_handed_back_without_its_attempt(shop: Shop, how: str) -> None:
+    job = await shop.app.tasks["wait"].aenqueue()
+    worker = await begin(shop, grace=0.01 if how == "grace over" else 60.0)
+    running = asyncio.create_task(worker.run())
+    await set_(shop.began)
+    worker.drain(now=how == "now")
+    await asyncio.wait_for(running, 20)
+    found = await shop.job(job.id)
+    assert (found.state, found.attempt) == (State.WAITING, 0)
+
+
+async def test_a_worker_that_lost_its_lease_stops_and_settles_nothing(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = await shop.app.tasks["wait"].aenqueue()
+    worker = await begin(shop)
+    running = asyncio.create_task(worker.run())
+    await set_(shop.began)
+    with caplog.at_level(logging.ERROR, "penstock.worker"):
+        worker.obey(Orders(given_up=True))
+        await asyncio.wait_for(running, 20)
+    assert worker.expired
+    assert "given up" in caplog.text
+    assert (await shop.job(job.id)).state is State.ACTIVE
+    assert worker.settled == 0
+
+
+async def test_a_loop_that_breaks_tells_why(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker = await begin(shop)
+
+    async def broken() -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(worker._sweeper, "run", broken)
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        await worker.run()
+
+
+async def test_the_watchdog_is_told_which_jobs_stand_on_the_loop(shop: Shop) -> None:
+    job = await shop.app.tasks["wait"].aenqueue()
+    worker = await begin(shop)
+    running = asyncio.create_task(worker.run())
+    await set_(shop.began)
+    assert worker._on_the_loop() == [f"wait {job.id}"]
+    shop.go.set()
+    worker.drain()
+    await running
+
+
+# -- in process -------------------------------------------------------------------------------------
+async def test_an_in_process_worker_runs_until_drained_and_counts(shop: Shop) -> None:
+    worker = shop.app.worker(slots=2)
+    running = asyncio.create_task(worker.run())
+    job = await shop.app.tasks["tell"].aenqueue()
+    assert await job.aresult(20) == "told"
+    worker.drain()
+    assert await asyncio.wait_for(running, 20) == 1
+    assert await shop.app.ops.workers() == []
+
+
+async def test_a_worker_drained_before_it_ran_does_nothing(shop: Shop) -> None:
+    worker = shop.app.worker()
+    worker.drain()
+    assert await worker.run() == 0
+
+
+async def test_an_in_process_worker_that_was_given_up_begins_again_under_a_new_id(shop: Shop) -> None:
+    worker = shop.app.worker()
+    running = asyncio.create_task(worker.run())
+    job = await shop.app.tasks["wait"].aenqueue()
+    await set_(shop.began)
+    first = worker._worker
+    assert first is not None
+    shop.began.clear()
+    first.obey(Orders(given_up=True))
+    await set_(shop.began)
+    shop.go.set()
+    assert await job.aresult(20) == job.key
+    assert worker._worker is not None
+    assert worker._worker.id != first.id
+    worker.drain()
+    await asyncio.wait_for(running, 20)
+    assert (await shop.job(job.id)).attempt == 1

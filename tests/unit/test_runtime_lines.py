@@ -1,0 +1,101 @@
+"""Between a run and the engine: heartbeats and progress."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+import pytest
+from runtime_kit import Flaky, expire, make_worker
+from shop_kit import Shop, begin, open_shop  # noqa: F401 - fixtures
+
+from penstock import EngineUnavailable
+from penstock.runtime.heart import Heart, beat
+from penstock.runtime.links import PipeLine
+
+
+# -- heart ------------------------------------------------------------------------------------------
+async def test_a_beat_that_finds_the_worker_gone_gives_it_up(shop: Shop) -> None:
+    worker = await begin(shop)
+    expire(shop.app)
+    orders = await beat(shop.app.engine, worker.id, worker.board)
+    assert orders.given_up
+    assert worker.board.given_up
+
+
+async def test_a_beat_counts_from_before_it_was_asked(shop: Shop) -> None:
+    worker = await begin(shop)
+    worker.board.beaten(0.0)
+    before = time.monotonic()
+    await beat(shop.app.engine, worker.id, worker.board)
+    assert worker.board.age() <= time.monotonic() - before
+
+
+async def test_a_missed_heartbeat_is_logged_and_not_the_end(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = await begin(shop)
+    engine = Flaky(shop.app.engine)
+    engine.before["beat"] = [EngineUnavailable("away")]
+    heart = Heart(worker, None)  # type: ignore[arg-type]
+    with caplog.at_level(logging.WARNING, "penstock.heart"):
+        await heart._beat_once(engine)  # type: ignore[arg-type]
+    assert "missed" in caplog.text
+    await heart._beat_once(engine)  # type: ignore[arg-type]
+    assert worker.board.age() < 60
+
+
+# -- progress ---------------------------------------------------------------------------------------
+async def test_progress_of_a_thread_is_stored(shop: Shop) -> None:
+    job = await shop.app.tasks["tell"].aenqueue()
+    engine = Flaky(shop.app.engine)
+    worker = make_worker(shop.app, engine)
+    await engine.register(worker.info(), 60.0)
+    await worker.run(burst=True)
+    assert ("progress", '{"percent":30,"message":"on the way"}') in [
+        (verb, args[-1]) for verb, args, _ in engine.calls if verb == "progress"
+    ]
+    assert await job.aresult(5) == "told"
+
+
+async def test_progress_that_cannot_be_stored_does_not_fail_the_work(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = await shop.app.tasks["tell"].aenqueue()
+    engine = Flaky(shop.app.engine)
+    engine.before["progress"] = [EngineUnavailable("away")]
+    worker = make_worker(shop.app, engine)
+    await engine.register(worker.info(), 60.0)
+    with caplog.at_level(logging.WARNING, "penstock.worker"):
+        await worker.run(burst=True)
+    assert "not stored" in caplog.text
+    assert await job.aresult(5) == "told"
+
+
+async def test_the_line_of_a_child_process_writes_progress_into_its_pipe(shop: Shop) -> None:
+    sent: list[bytes] = []
+    line = PipeLine(None, "worker", sent.append)  # type: ignore[arg-type]
+    await line.progress(5, "a")
+    line.progress_sync(6, "b")
+    assert len(sent) == 2
+    assert not line.cancelled()
+    assert not line.lease_lost()
+
+
+async def test_progress_of_a_job_that_passed_on_is_refused_and_logged(
+    shop: Shop, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = await begin(shop)
+    job = await shop.app.tasks["tell"].aenqueue()
+    await worker._pump.round()
+    (running,) = worker.executor.running.values()
+    claim = running.claim._replace(token="0" * 32)
+    with caplog.at_level(logging.WARNING, "penstock.worker"):
+        lines = worker.executor._lines
+        lines.send_later(claim, "{}")
+        await asyncio.gather(*lines._sending)
+    assert f"progress of job {job.id} refused" in caplog.text
+    while worker.executor.running:
+        await asyncio.sleep(0.001)
+    worker.executor._threads.close()
