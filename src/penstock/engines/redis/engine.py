@@ -46,7 +46,7 @@ class RedisEngine(Inspection):
 
     def __init__(self, url: str, *, schema: str = "penstock", clock: Clock | None = None) -> None:
         super().__init__(url, schema, clock or EngineClock())
-        self._bell = Bell(self._connector, self._prefix)
+        self._bell = Bell(self._connector, self._prefix, self._server.ask)
 
     # -- life ---------------------------------------------------------------------------------------
     async def open(self) -> None:
