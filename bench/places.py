@@ -124,8 +124,9 @@ return left
 """
 
 Store = SqliteStore | PostgresStore | RedisStore
-_STORES = {"sqlite": SqliteStore, "postgres": PostgresStore, "redis": RedisStore}
 
 
 def open_store(engine: str) -> Store:
-    return _STORES[engine]()
+    if engine == "sqlite":
+        return SqliteStore()
+    return PostgresStore() if engine == "postgres" else RedisStore()

@@ -218,7 +218,7 @@ def ask(url: str, *words: str | bytes | int) -> Any:
     """One command to a server without a password, on a connection of its own; an error is raised."""
     place = urlsplit(url)
     with socket.create_connection((place.hostname, place.port), timeout=10) as line:
-        line.sendall(hiredis.pack_command(words))
+        line.sendall(hiredis.pack_command(words))  # type: ignore[arg-type]  # its types allow one word only
         reader = hiredis.Reader()
         while (reply := reader.gets()) is False:
             data = line.recv(65_536)
