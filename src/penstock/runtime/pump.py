@@ -108,6 +108,11 @@ class Pump:
         self._looked_empty.clear()
         self._kick.set()
 
+    def look_again(self) -> None:
+        """What kept us from claiming may be over, a pause or a late heartbeat: nobody tells us so."""
+        if not self.looked_empty:
+            self._kick.set()
+
     @property
     def idle(self) -> bool:
         """Nothing runs, nothing is ready, everything is settled."""

@@ -132,6 +132,7 @@ class Worker:
             await asyncio.sleep(TICK)
             self._watchdog.alive()
             self.executor.tick()
+            self._pump.look_again()
             if self.executor.stuck >= MAX_STUCK and not self.recycle:
                 log.warning(
                     "%d runs do not stop; this process ends and a new one begins", self.executor.stuck
