@@ -103,6 +103,15 @@ class Pump:
         if queues:
             self.hand_back(self.executor.take_back(queues))
 
+    def relieve(self) -> None:
+        """Asked now and then: give back what lies ready behind long jobs, and claim nothing more ahead.
+
+        Another worker may have a free slot; and were this one lost, its lease would have to pass first.
+        """
+        if stuck := self.executor.stuck_ready():
+            self._rate = 0.0
+            self.hand_back(stuck)
+
     def wake(self) -> None:
         """There may be work."""
         self._looked_empty.clear()
