@@ -280,6 +280,7 @@ class Engine(Protocol):
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         """Remove finished jobs beyond what the queue keeps, with their keys; how many, at most `limit`.
 
+        The newest are kept; in which order the others go is the engine's to choose.
         `run` names a clean-up that is done once for a queue, by whoever comes first: for the others, and for
         a name that sorts before the latest, nothing is removed.
         """

@@ -103,6 +103,15 @@ async def test_a_step_is_bounded(engine, worker, clock):
     assert all([await state(engine, job) is None for job in done])
 
 
+async def test_whatever_the_size_of_its_steps_the_newest_are_kept(engine, worker, clock):
+    done = await finish_many(engine, clock, 6)
+    for rest in (5, 4, 3, 2):
+        assert await engine.prune(Retention(QUEUE, keep_completed=2), 1) == 1
+        found = await left(engine)
+        assert (len(found), found[-2:]) == (rest, done[-2:])
+    assert await engine.prune(Retention(QUEUE, keep_completed=2), 1) == 0
+
+
 async def test_other_queues_are_left_alone(engine, worker, clock):
     await finish_many(engine, clock, 2, queue="other")
     assert await engine.prune(Retention(QUEUE, keep_completed=0, max_age=0), 10) == 0

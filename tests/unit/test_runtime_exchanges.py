@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from runtime_kit import Flaky, make_app, make_worker
 
 from penstock import OutcomeUnknown, Penstock, State
-from penstock.engine import Engine, Want
+from penstock.engine import Engine, Orders, Want
 from penstock.runtime import pump as pumps
 from penstock.runtime.worker import Worker
 
@@ -148,3 +149,23 @@ async def test_ends_in_doubt_are_told_apart_from_those_beside_them(app: Penstock
     assert worker._pump.refused == 0
     await let_go(engine)
     rounds[1].cancel()
+
+
+@pytest.mark.parametrize("kept_by", ["pause", "late heartbeat"])
+async def test_a_worker_goes_on_when_what_kept_it_from_claiming_is_over(app: Penstock, kept_by: str) -> None:
+    worker = await begin(app, app.engine)
+    if kept_by == "pause":
+        worker.obey(Orders(paused=frozenset({"default", "narrow"})))
+    else:
+        worker.board.beaten(time.monotonic() - 45)  # of a lease of 60
+    job = await app.tasks["hello"].aenqueue()
+    running = asyncio.create_task(worker.run())
+    while not worker._pump._kick._waiters:  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
+    if kept_by == "pause":
+        worker.obey(Orders())
+    else:
+        worker.board.beaten(time.monotonic())
+    await job.aresult(10)
+    worker.drain()
+    await running

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from pump_kit import begin, pump_app, state, until_ended  # noqa: F401 - fixtures
 from runtime_kit import no_waiting  # noqa: F401 - fixtures
@@ -103,6 +105,42 @@ async def test_an_order_to_cancel_reaches_a_running_job_and_one_that_only_waits_
     for claim in jobs:
         assert await state(app, claim.id) is State.CANCELLED
     assert await state(app, queued.id) in (State.CANCELLED, State.WAITING)
+
+
+async def test_what_lies_ready_behind_long_jobs_is_handed_back_and_not_claimed_ahead_again(
+    app: Penstock,
+) -> None:
+    worker, _ = await begin(app, slots=1)
+    worker._pump._rate = 1e6
+    await app.tasks["held"].aenqueue()
+    await app.aenqueue_many(app.tasks["hello"].call(n=n) for n in range(3))
+    await worker._pump.round()
+    ready = [claim.id for claim in worker.executor.ready]
+    assert len(ready) == 3
+    worker._pump.relieve()
+    assert worker.executor.ready, "they have only just come"
+    worker._pump.relieve()
+    assert not worker.executor.ready
+    assert worker._pump._want() is None
+    await worker._pump.round()
+    for job_id in ready:
+        found = await app.engine.get(job_id)
+        assert found is not None
+        assert (found.state, found.attempt) == (State.WAITING, 0)
+    await worker._drop_all()
+
+
+async def test_what_lies_ready_stays_while_slots_come_free(app: Penstock) -> None:
+    worker, _ = await begin(app, slots=1)
+    worker._pump._rate = 1e6
+    await app.aenqueue_many(app.tasks["hello"].call(n=n) for n in range(3))
+    await worker._pump.round()
+    while worker.executor.ready:
+        before = len(worker.executor.ready)
+        worker._pump.relieve()
+        assert len(worker.executor.ready) == before
+        while len(worker.executor.ready) == before:
+            await asyncio.sleep(0)
 
 
 async def test_a_drain_hands_back_what_was_not_started(app: Penstock) -> None:

@@ -46,6 +46,7 @@ class Executor:
         self._free = list(range(board.slots))
         self.running: dict[str, Running] = {}
         self.ready: deque[Claim] = deque()
+        self._first_ready: Claim | None = None  # when it was last looked at
         self.per_queue: Counter[str] = Counter()  # running and ready
         self.stuck = 0  # runs that were settled while their code goes on
 
@@ -65,6 +66,13 @@ class Executor:
         for claim in taken:
             self.per_queue[claim.queue] -= 1
         return taken
+
+    def stuck_ready(self) -> list[Claim]:
+        """Give up all ready jobs if no slot came free for the first of them since this was last asked."""
+        first = self.ready[0] if self.ready else None
+        stuck = first is not None and first is self._first_ready
+        self._first_ready = first
+        return self.take_back() if stuck else []
 
     def _fill(self) -> None:
         while self._free and self.ready:

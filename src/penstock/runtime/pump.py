@@ -103,10 +103,24 @@ class Pump:
         if queues:
             self.hand_back(self.executor.take_back(queues))
 
+    def relieve(self) -> None:
+        """Asked now and then: give back what lies ready behind long jobs, and claim nothing more ahead.
+
+        Another worker may have a free slot; and were this one lost, its lease would have to pass first.
+        """
+        if stuck := self.executor.stuck_ready():
+            self._rate = 0.0
+            self.hand_back(stuck)
+
     def wake(self) -> None:
         """There may be work."""
         self._looked_empty.clear()
         self._kick.set()
+
+    def look_again(self) -> None:
+        """What kept us from claiming may be over, a pause or a late heartbeat: nobody tells us so."""
+        if not self.looked_empty:
+            self._kick.set()
 
     @property
     def idle(self) -> bool:

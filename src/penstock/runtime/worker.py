@@ -27,7 +27,7 @@ from penstock.tasks.registry import Registry
 
 log = logging.getLogger("penstock.worker")
 
-TICK = 0.1  # seconds between looks at deadlines and at the lease
+TICK = 0.1  # seconds between looks at deadlines, at the lease, and at what does not get on
 LAST_WORDS = 2.0  # seconds for the last settlements when the grace period is over
 MAX_STUCK = 8  # runs that do not stop, before the process is recycled
 
@@ -132,6 +132,8 @@ class Worker:
             await asyncio.sleep(TICK)
             self._watchdog.alive()
             self.executor.tick()
+            self._pump.look_again()
+            self._pump.relieve()
             if self.executor.stuck >= MAX_STUCK and not self.recycle:
                 log.warning(
                     "%d runs do not stop; this process ends and a new one begins", self.executor.stuck

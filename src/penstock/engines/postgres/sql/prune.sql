@@ -1,4 +1,6 @@
 -- Beyond the bound or past the age; a bound that is null keeps all. A clean-up with a name has one taker.
+-- Beyond the bound the newest go first: from the old end, every round would step over all that was removed
+-- since the oldest snapshot in the database.
 with turn as (
     insert into {schema}.cleanups as c (queue, run)
     select %(queue)s, %(run)s::text where %(run)s::text is not null
