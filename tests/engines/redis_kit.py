@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
+from conformance.kit import QUEUE, register, settle, take
 from penstock.engines.redis.engine import RedisEngine
+from penstock.model.errors import EngineUnavailable
 from servers import RedisServer, fresh_schema, redis_server
+
+T = TypeVar("T")
+
+PATIENCE = 20.0
 
 
 @asynccontextmanager
@@ -37,3 +44,22 @@ def commands(server: RedisServer) -> dict[str, int]:
         name.removeprefix("cmdstat_"): int(text.partition("calls=")[2].partition(",")[0])
         for name, text in told.items()
     }
+
+
+async def live(engine: RedisEngine, worker: str = "w") -> None:
+    """Enqueue, be woken, claim and settle: what every way to a server must allow."""
+    await register(engine, worker)
+    waiting = asyncio.create_task(engine.wait([QUEUE], PATIENCE))
+    held = await take(engine, worker=worker)
+    await waiting
+    assert await settle(engine, held)
+
+
+async def insist(verb: Callable[[], Awaitable[T]]) -> T:
+    """Ask as often as a worker would while there is no server."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                return await verb()
+            except EngineUnavailable:
+                await asyncio.sleep(0.05)

@@ -46,7 +46,7 @@ from penstock.model.errors import (
     SchemaTooNew,
 )
 from penstock.model.states import State
-from servers import RedisServer, _free_port, redis_server
+from servers import RedisServer, free_port, redis_server
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ async def end_connections(server: RedisServer) -> None:
 
 async def test_a_server_that_is_not_there_is_unavailable_and_its_address_told_without_secrets(caplog):
     caplog.set_level(logging.DEBUG)
-    engine = RedisEngine(f"redis://ana:hush@127.0.0.1:{_free_port()}/3", schema="x")
+    engine = RedisEngine(f"redis://ana:hush@127.0.0.1:{free_port()}/3", schema="x")
     with pytest.raises(EngineUnavailable) as told:
         await engine.open()
     await engine.close()
@@ -220,7 +220,7 @@ async def test_a_call_that_overruns_its_time_is_cut_off_and_unknown(own_server, 
 
 async def test_a_replica_is_told_from_a_primary_and_nothing_is_doubled(own_server):
     async with fresh_engine(own_server) as engine:
-        own_server.ask("REPLICAOF", "127.0.0.1", _free_port())
+        own_server.ask("REPLICAOF", "127.0.0.1", free_port())
         own_server.ask("CONFIG", "SET", "replica-serve-stale-data", "yes")
         with pytest.raises(EngineUnavailable):
             await engine.enqueue([new()])

@@ -11,7 +11,6 @@ import logging
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, TypeAlias
 
 from penstock.engines.redis.connector import Connector
@@ -45,7 +44,9 @@ class Bell:
         self._wire: Wire | None = None
         self._client = 0  # the server's number for the connection
         self._task: asyncio.Task[None] | None = None
-        self._calling: asyncio.Task[None] | None = None
+        self._pops = 0
+        self._called = False  # whether the pop under way was asked to end
+        self._calls: set[asyncio.Task[None]] = set()
         self._pause = _FIRST_PAUSE
 
     def look(self, queues: Mapping[str, int]) -> None:
@@ -81,26 +82,27 @@ class Bell:
     async def close(self) -> None:
         task, self._task = self._task, None
         self._ring(lambda _: True)
-        for work in (task, self._calling):
-            if work is not None:
-                work.cancel()
-                with suppress(asyncio.CancelledError):
-                    await work
+        work = [*self._calls] if task is None else [task, *self._calls]
+        for each in work:
+            each.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
 
     def _call_listener(self, wanted: frozenset[str]) -> None:
         self._wanted.set()
-        if self._listening and not wanted <= self._listening and self._calling is None:
-            self._calling = asyncio.create_task(self._unblock())
+        if self._listening and not wanted <= self._listening and not self._called:
+            self._called = True
+            call = asyncio.create_task(self._unblock(self._pops))
+            self._calls.add(call)
+            call.add_done_callback(self._calls.discard)
 
-    async def _unblock(self) -> None:
+    async def _unblock(self, pop: int) -> None:
         """It is blocked on other queues: let it begin anew, with these too."""
         try:
             done = await self._ask(b"CLIENT", b"UNBLOCK", self._client)
         except (EngineError, ServerError):
             done = 0
-        if not done and self._wire is not None and self._listening:
+        if not done and pop == self._pops and self._wire is not None and self._listening:
             self._wire.sever()
-        self._calling = None
 
     # -- the listener -------------------------------------------------------------------------------------
     async def _run(self) -> None:
@@ -109,6 +111,8 @@ class Bell:
             try:
                 await self._connect_and_listen()
             except (EngineError, Lost, ServerError) as error:
+                if isinstance(error, ServerError):
+                    self._connector.told(error)
                 logger.info("lost the listening connection, polling until it is back: %s", error)
             await asyncio.sleep(self._pause * random.uniform(0.5, 1.5))
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
@@ -131,7 +135,8 @@ class Bell:
         if not queues:
             self._wanted.clear()
             return
-        self._listening = queues
+        self._listening, self._called = queues, False
+        self._pops += 1
         names = [self._prefix + queue.encode() for queue in sorted(queues)]
         popped = await wire.call(frame(b"BLPOP", *names, POP_SECONDS))
         self._listening = frozenset()

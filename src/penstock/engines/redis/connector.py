@@ -33,10 +33,11 @@ class Connector:
             why = "no answer in time" if isinstance(error, TimeoutError) else _first_line(error)
             raise EngineUnavailable(f"cannot connect to {self.address.shown}: {why}") from None
 
-    def moved(self, told: str) -> None:
-        """A node of the cluster named another: `MOVED 1234 host:port`."""
-        host, _, port = told.split()[2].rpartition(":")
-        self._told = (host.strip("[]") or self.address.hosts[0][0], int(port))
+    def told(self, error: ServerError) -> None:
+        """Heed a node of the cluster that names another: `MOVED 1234 host:port`."""
+        if error.code == "MOVED":
+            host, _, port = str(error).split()[2].rpartition(":")
+            self._told = (host.strip("[]") or self.address.hosts[0][0], int(port))
 
     async def _connect(self, patience: float) -> Wire:
         if self.address.kind == "sentinel":

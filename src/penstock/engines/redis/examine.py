@@ -68,7 +68,9 @@ def _version(info: Info) -> Finding:
             Level.UNSAFE,
             f"{name} {version} is too old; Penstock needs Redis 7 or later, or Valkey",
         )
-    return Finding("version", Level.OK, f"{name} {version}, {info.get('redis_mode', 'standalone')}")
+    # Valkey calls itself standalone by the old name, whatever it is.
+    mode = info.get("server_mode") or info.get("redis_mode", "standalone")
+    return Finding("version", Level.OK, f"{name} {version}, {mode}")
 
 
 def _eviction(info: Info) -> Finding:
