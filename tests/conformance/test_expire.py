@@ -11,7 +11,7 @@ async def test_a_waiting_job_past_its_expiry_is_cancelled_and_says_why(engine, w
     assert await engine.expire(10) == 1
     job = await read(engine, job_id)
     assert (job.state, job.finished_at, job.attempt) == (State.CANCELLED, clock.now(), 0)
-    assert job.note
+    assert job.note == "expired before it could run"
     assert await counts(engine) == {State.CANCELLED: 1}
     assert await claim(engine) == []
 

@@ -32,12 +32,11 @@ from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
 from penstock.model.job import Claim, Enqueued, NewJob
-from penstock.model.outcome import Released
+from penstock.model.outcome import NOT_RECEIVED
 from penstock.model.states import State
 
 logger = logging.getLogger(__name__)
 
-_NOT_RECEIVED = Released("its claim was not received")
 _EXPIRED = b"expired before it could run"
 
 
@@ -140,7 +139,7 @@ class RedisEngine(Inspection):
         return bool(await self._do("progress", *held, progress.encode()))
 
     async def release(self, worker: str, request: str) -> int:
-        end = pack_end(Settlement("", "", _NOT_RECEIVED), taken=True)
+        end = pack_end(Settlement("", "", NOT_RECEIVED), taken=True)
         count: int = await self._do("release", worker.encode(), request.encode(), end)
         return count
 

@@ -20,7 +20,7 @@ for i = 3, #ARGV do
     state = 'x'
   elseif state == 'a' then
     run = read_run(run)
-    run.cancel = true
+    run.cancel, run.texts.n = true, ARGV[2]
     call('HSET', RUNS, id, write_run(run))
     call('SADD', p .. 'cancels:' .. run.worker, id)
   end

@@ -1,1 +1,1 @@
-update penstock_jobs set cancel_requested = 1 where id = ?
+update penstock_jobs set cancel_requested = 1, note = ? where id = ?
