@@ -92,6 +92,10 @@ class PostgresServer:
         self.stop(how)
         self.start()
 
+    def crash(self) -> None:
+        """As if it had been killed; it is back when this returns."""
+        self.restart("immediate")
+
     def discard(self) -> None:
         """Stop the server and remove its data."""
         if self._keeper is not None:
@@ -186,6 +190,10 @@ class RedisServer:
         self.stop(how)
         self.start()
 
+    def crash(self) -> None:
+        """Kill it; it is back when this returns."""
+        self.restart("KILL")
+
     def discard(self) -> None:
         """Stop the server and remove its data."""
         if self._keeper is not None:
@@ -237,6 +245,15 @@ def ask(url: str, *words: str | bytes | int) -> Any:
 def redis_server(make: Make = "redis") -> RedisServer:
     """The server of this process: every pytest-xdist worker has one of its own. Isolate tests by prefix."""
     server = RedisServer(make)
+    server.start()
+    atexit.register(server.discard)
+    return server
+
+
+@functools.cache
+def durable_redis() -> RedisServer:
+    """A server of this process that workers accept, for it keeps an append-only file; a database for each test."""
+    server = RedisServer(appendonly="yes", databases="10000")
     server.start()
     atexit.register(server.discard)
     return server

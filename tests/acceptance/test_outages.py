@@ -11,20 +11,24 @@ import pytest
 from acceptance import jobs
 from acceptance.fleet import EFFECTS, Site, eventually, new_database, opened
 from acceptance.world import World
-from servers import PostgresServer
+from servers import PostgresServer, RedisServer
+
+Server = PostgresServer | RedisServer
 
 
-@pytest.fixture
-def server() -> Iterator[PostgresServer]:
+@pytest.fixture(params=["postgres", "redis"])
+def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     """A server that may be crashed: nobody else's."""
-    with PostgresServer() as server:
+    durable = {"appendonly": "yes", "appendfsync": "always"}
+    with PostgresServer() if request.param == "postgres" else RedisServer(**durable) as server:
         yield server
 
 
-def test_work_resumes_within_five_seconds_of_a_crash_of_postgres_and_no_process_exits(
-    server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_work_resumes_within_five_seconds_of_a_crash_of_the_server_and_no_process_exits(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = Site(tmp_path, new_database(server.url()))
+    url = server.url() if isinstance(server, RedisServer) else new_database(server.url())
+    site = Site(tmp_path, url)
     monkeypatch.setenv(EFFECTS, str(site.effects_path))
     with opened(jobs.app, site.url):
         world = World(site)
@@ -32,7 +36,7 @@ def test_work_resumes_within_five_seconds_of_a_crash_of_postgres_and_no_process_
         before = tree.workers()
         enqueued = jobs.app.enqueue_many(jobs.on_loop.call(seconds=0.1) for _ in range(300))
         eventually(lambda: len(site.effects()) > 20, 20, "under load")
-        server.restart("immediate")
+        server.crash()
         back_at = time.monotonic()
         eventually(lambda: any(e["t"] > back_at for e in site.effects()), 30, "work resumes")
         assert next(e["t"] for e in site.effects() if e["t"] > back_at) - back_at <= 5.0

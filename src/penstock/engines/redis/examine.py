@@ -125,7 +125,7 @@ def _persistence(info: Info, fsync: str | None, save: str | None) -> Finding:
         lost = "everything since the last snapshot, if there are any"
     return Finding(
         "persistence",
-        Level.WARNING,
+        Level.UNSAFE,
         f"the append-only file is off: a crash of the server loses {lost}; set appendonly to yes",
     )
 
