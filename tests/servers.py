@@ -135,6 +135,7 @@ class RedisServer:
 
     def __init__(self, make: Make = "redis", *, sentinel: bool = False, **settings: str) -> None:
         self._binary = redis_binary(make)
+        self.under: list[str] = []  # a command that the server is started by
         self._sentinel = sentinel
         self._folder = tempfile.mkdtemp(prefix="penstock-redis-")
         self.port = free_port()
@@ -159,7 +160,7 @@ class RedisServer:
 
     def start(self) -> None:
         """Start the server and return when it answers."""
-        command = [self._binary, *self._arguments()]
+        command = [*self.under, self._binary, *self._arguments()]
         self._keeper = subprocess.Popen(
             ["sh", "-c", _REDIS_KEEPER, "sh", self._folder, *command],
             stdin=subprocess.PIPE,
@@ -252,7 +253,7 @@ def redis_server(make: Make = "redis") -> RedisServer:
 
 @functools.cache
 def durable_redis() -> RedisServer:
-    """A server of this process that workers accept, for it keeps an append-only file; a database for each test."""
+    """A server of this process that workers accept: it keeps an append-only file. Many databases."""
     server = RedisServer(appendonly="yes", databases="10000")
     server.start()
     atexit.register(server.discard)

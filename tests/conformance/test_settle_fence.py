@@ -165,6 +165,14 @@ async def test_settling_again_a_job_that_was_not_kept_is_accepted(engine, worker
     assert await engine.get(held.id) is None
 
 
+async def test_settling_again_a_job_whose_record_was_deleted_is_refused_unless_it_left_none(engine, worker):
+    held = await take(engine)
+    assert await settle(engine, held, Cancelled("no"), keep=False)
+    assert await engine.delete([held.id]) == 1
+    assert not await settle(engine, held, retried(), keep=False, again=True)
+    assert not await settle(engine, held, Cancelled("no"), keep=False, again=True)
+
+
 async def test_settling_again_with_a_token_that_was_taken_away_is_refused(engine, worker, clock):
     zombie = await take(engine)
     clock.advance(31)

@@ -121,7 +121,9 @@ class Trio:
         how: list[tuple[Outcome, float, bool]] = [
             (rng.choice(OUTCOMES), rng.choice((0.0, 1.5)), rng.random() < 0.8) for _ in chosen
         ]
-        want, again = (self._want() if rng.random() < 0.4 else None), rng.random() < 0.2
+        parks = any(outcome.park for outcome, _, _ in how)  # and does not ask for the same again
+        want = self._want() if rng.random() < 0.4 and not parks else None
+        again = rng.random() < 0.2
 
         def call(engine: Engine, n: int) -> Awaitable[Settled]:
             ends = [

@@ -79,10 +79,10 @@ def _end(tx: Tx, end: Settlement) -> bool:
 
 
 def _had_ended(tx: Tx, end: Settlement) -> bool:
-    """Whether an earlier call with this token got through. Where no record is kept, none is the proof."""
+    """Whether an earlier call with this token got through. Where none is kept, no record is the proof."""
     row = tx.row("token", {"id": end.id})
     if row is None:
-        return not end.keep
+        return not end.keep and type(end.outcome) is Completed
     return bool(row["token"] == end.token and row["state"] != _ACTIVE)
 
 
