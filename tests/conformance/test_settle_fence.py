@@ -22,7 +22,7 @@ from conformance.kit import (
     take,
 )
 from penstock.engine import Settled, Settlement
-from penstock.model.outcome import COMPLETED, Completed, Released
+from penstock.model.outcome import COMPLETED, Cancelled, Completed, Released
 from penstock.model.states import State
 
 
