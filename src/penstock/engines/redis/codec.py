@@ -33,6 +33,7 @@ _BY_BYTE = {letter.encode(): state for letter, state in STATES.items()}
 
 _HEAD = Struct("<BBHhH")  # flags, priority, max_attempts, head start, length of the kind
 _BASE = Struct("<ddBBHhH")  # created, due, and the head
+_FLAGS_AT = 16
 _RUN = Struct("<cddBHHHddd16sBHBBH")
 _AGAIN = Struct("<HBHd")
 _LETTER = Struct("<dd16sHddH")
@@ -274,6 +275,8 @@ def read_job(raw: bytes, base_raw: bytes, run_raw: bytes, *, delayed: bool) -> J
 
 def read_claim(raw: bytes, base_raw: bytes, again: bytes, token: str) -> Claim:
     """A claimed job; `again` tells of the runs before, empty for the first."""
+    if not again and not base_raw[_FLAGS_AT]:
+        return _first_claim(raw, base_raw, token)
     base = read_base(base_raw)
     job_id = text_id(raw)
     attempt, suspect, crashes, due = _AGAIN.unpack_from(again) if again else (1, 0, 0, base.due)
@@ -282,6 +285,21 @@ def read_claim(raw: bytes, base_raw: bytes, again: bytes, token: str) -> Claim:
     return Claim(
         job_id, token, base.queue, base.task, lane, base.args, key, attempt, base.max_attempts, base.priority,
         base.owner, base.options, bool(suspect), crashes, instant(base.created), instant(due),
+    )  # fmt: skip
+
+
+def _first_claim(raw: bytes, base: bytes, token: str) -> Claim:
+    """The same for the most common job, which has nothing but a payload: this is where the time goes."""
+    created, due, _, priority, max_attempts, _, length = _BASE.unpack_from(base)
+    at = _BASE.size + length
+    queue, task = names_of(base[_BASE.size : at])
+    job_id = text_id(raw)
+    since = instant(created)
+    return Claim._make(
+        (
+            job_id, token, queue, task, queue, base[at:].decode(), job_id, 1, max_attempts, priority,
+            None, None, False, 0, since, since if due == created else instant(due),
+        )
     )  # fmt: skip
 
 
