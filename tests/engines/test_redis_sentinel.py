@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -114,6 +115,13 @@ async def test_sentinels_that_do_not_answer_or_do_not_know_are_told_apart(group)
         sentinel.stop("KILL")
     with pytest.raises(EngineUnavailable, match="no sentinel answers"):
         await RedisEngine(group.url, schema="x").migrate()
+
+
+async def test_a_sentinel_that_takes_calls_and_says_nothing_does_not_keep_us_from_the_others(group):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = group.url.replace("://", f"://127.0.0.1:{silent.getsockname()[1]},", 1)
+        async with fresh_engine(url=url) as engine:
+            await put(engine)
 
 
 async def test_sentinels_with_a_password_of_their_own(group):

@@ -22,6 +22,9 @@ class Connector:
         self.address = address
         self._tls = address.tls_context()
         self._told: Host | None = None  # where a node of the cluster said that our slot is
+        self._each = CONNECT_SECONDS / len(
+            address.hosts
+        )  # a silent one leaves time for the next
 
     async def connect(self, patience: float) -> Wire:
         """A connection that is let in; EngineUnavailable where there is none to be had now."""
@@ -47,7 +50,8 @@ class Connector:
         problem: Exception = OSError("no host is named")
         for host in self.address.hosts:
             try:
-                return await self._enter(host, patience)
+                async with asyncio.timeout(self._each):
+                    return await self._enter(host, patience)
             except (OSError, Lost) as error:
                 problem = error
         raise problem
@@ -55,21 +59,27 @@ class Connector:
     async def _primary(self) -> Host:
         """Ask the sentinels, one after the other, which server takes writes now."""
         problem = "no sentinel answers"
-        ask = frame(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", self.address.service)
         for sentinel in self.address.hosts:
-            with suppress(OSError, Lost):
-                wire = await self._dial(sentinel, CONNECT_SECONDS)
-                try:
-                    for login in self._sentinel_login():
-                        await wire.call(login)
-                    if found := await wire.call(ask):
-                        return found[0].decode(), int(found[1])
-                    problem = f"the sentinels do not know {self.address.service!r}"
-                except ServerError as error:
-                    problem = error.code
-                finally:
-                    await wire.close()
+            try:
+                async with asyncio.timeout(self._each):
+                    if found := await self._ask_sentinel(sentinel):
+                        return found
+                problem = f"the sentinels do not know {self.address.service!r}"
+            except ServerError as error:
+                problem = error.code
+            except (OSError, Lost):
+                continue
         raise OSError(problem)
+
+    async def _ask_sentinel(self, sentinel: Host) -> Host | None:
+        wire = await self._dial(sentinel, CONNECT_SECONDS)
+        try:
+            for login in self._sentinel_login():
+                await wire.call(login)
+            found = await wire.call(frame(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", self.address.service))
+            return (found[0].decode(), int(found[1])) if found else None
+        finally:
+            await wire.close()
 
     async def _enter(self, host: Host, patience: float) -> Wire:
         wire = await self._dial(host, patience)
