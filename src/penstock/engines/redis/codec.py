@@ -76,15 +76,37 @@ def has_key(job: NewJob) -> bool:
     return job.unique or job.key not in ("", job.id)
 
 
+def is_plain(job: NewJob) -> bool:
+    """Whether it has nothing but a payload, as most have."""
+    return (
+        job.key == job.id
+        and not job.unique
+        and job.owner is None
+        and job.options is None
+        and job.expire_after is None
+        and job.lane in (None, job.queue)
+    )
+
+
 def pack_base(job: NewJob, heir_of: bytes | None = None) -> bytes:
     """The base of a job, without its times: those are the server's."""
     flags, parts = _optional(job)
     if heir_of is not None:
         flags |= HEIR
         parts.append(heir_of)
-    kind = kind_of(job.queue, job.task)
-    head = _HEAD.pack(flags, job.priority, min(job.max_attempts, 65_535), _HEADS[job.priority], len(kind))
-    return b"".join((head, kind, *parts, job.args.encode()))
+    head = _head(flags, job.queue, job.task, job.priority, job.max_attempts)
+    return b"".join((head, *parts, job.args.encode()))
+
+
+def pack_plain(job: NewJob) -> bytes:
+    """The same for a plain job."""
+    return _head(0, job.queue, job.task, job.priority, job.max_attempts) + job.args.encode()
+
+
+@lru_cache(1_024)
+def _head(flags: int, queue: str, task: str, priority: int, max_attempts: int) -> bytes:
+    kind = kind_of(queue, task)
+    return _HEAD.pack(flags, priority, min(max_attempts, 65_535), _HEADS[priority], len(kind)) + kind
 
 
 def _optional(job: NewJob) -> tuple[int, list[bytes]]:

@@ -22,9 +22,7 @@ class Connector:
         self.address = address
         self._tls = address.tls_context()
         self._told: Host | None = None  # where a node of the cluster said that our slot is
-        self._each = CONNECT_SECONDS / len(
-            address.hosts
-        )  # a silent one leaves time for the next
+        self._each = CONNECT_SECONDS / len(address.hosts)  # a silent one leaves time for the next
 
     async def connect(self, patience: float) -> Wire:
         """A connection that is let in; EngineUnavailable where there is none to be had now."""
