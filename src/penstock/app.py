@@ -22,7 +22,7 @@ from penstock.tasks.declare import Declare
 from penstock.tasks.declared import TaskOptions
 from penstock.tasks.gate import Switch, WhenDisabled
 from penstock.tasks.handle import JobHandle
-from penstock.tasks.inherit import INHERIT, Duration, Inherited, RetryOption, count, seconds
+from penstock.tasks.inherit import INHERIT, MAX_SLOTS, Duration, Inherited, RetryOption, count, seconds
 from penstock.tasks.loading import ref_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.queues import from_environment, make_queue
@@ -61,6 +61,7 @@ class Penstock:
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
         self._declare = Declare(self.registry.add_task, TaskOptions())
+        _warn_of_unread()
 
     def __repr__(self) -> str:
         return f"<Penstock {self.safe_url}>"
@@ -220,10 +221,11 @@ class Penstock:
         grace: float | None = None,
     ) -> WorkerHost:
         """What a worker needs: this app's engine where it is open, else a new one that it opens itself."""
+        _warn_of_unread(self.queues)
         chosen = [self.registry.queue(name) for name in (queues or self.queues)]
         options = WorkerOptions(
             queues={queue.name: queue.concurrency for queue in chosen},
-            slots=self.settings.concurrency if slots is None else count("slots", slots, 1),
+            slots=self.settings.concurrency if slots is None else count("slots", slots, 1, MAX_SLOTS),
             lease=self.settings.lease if lease is None else seconds("lease", lease),
             grace=self.settings.grace if grace is None else seconds("grace", grace),
             fingerprints=self.registry.fingerprints,
@@ -268,11 +270,17 @@ class Penstock:
 
 
 def _settings(given: Settings | None, url: str | None, schema: str | None) -> Settings:
-    from penstock.tasks.settings import load_settings  # noqa: PLC0415 - pydantic, when an app is made
+    from penstock.tasks.settings import Settings  # noqa: PLC0415 - pydantic, when an app is made
 
     chosen = {"url": url, "schema_name": schema}
     chosen = {name: value for name, value in chosen.items() if value is not None}
-    return load_settings(**chosen) if given is None else given.model_copy(update=chosen)
+    return Settings(**chosen) if given is None else given.model_copy(update=chosen)
+
+
+def _warn_of_unread(declared: Iterable[str] | None = None) -> None:
+    from penstock.tasks.variables import warn_of_unread  # noqa: PLC0415 - as above
+
+    warn_of_unread(declared)
 
 
 def make_engine(url: str, schema: str, clock: Clock) -> Engine:

@@ -14,14 +14,15 @@ from penstock.cli.common import AppOption, load
 from penstock.cli.output import complain, say
 from penstock.runtime.reload import Reloader
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
+from penstock.tasks.inherit import MAX_PROCESSES, MAX_SLOTS
 from penstock.tasks.loading import find_ref
-from penstock.tasks.settings import load_settings
+from penstock.tasks.settings import Settings
 
 QueuesOption = Annotated[
     list[str] | None, typer.Option("--queue", "-q", help="Only these queues; give it again for more")
 ]
 SlotsOption = Annotated[
-    int | None, typer.Option("--concurrency", "-c", min=1, max=1024, help="Jobs at once per process")
+    int | None, typer.Option("--concurrency", "-c", min=1, max=MAX_SLOTS, help="Jobs at once per process")
 ]
 LevelOption = Annotated[str, typer.Option("--log-level", help="debug, info, warning or error")]
 
@@ -36,7 +37,7 @@ def worker(
     queue: QueuesOption = None,
     concurrency: SlotsOption = None,
     processes: Annotated[
-        int | None, typer.Option("--processes", "-p", min=1, max=256, help="Worker processes")
+        int | None, typer.Option("--processes", "-p", min=1, max=MAX_PROCESSES, help="Worker processes")
     ] = None,
     lease: Annotated[
         float | None, typer.Option(min=1, help="Seconds without heartbeat until a worker is given up")
@@ -55,7 +56,7 @@ def worker(
     wishes = {"queues": queue, "slots": concurrency, "lease": lease, "grace": grace}
     options = SupervisorOptions(
         app_ref=find_ref(app),
-        processes=load_settings().processes if processes is None else processes,
+        processes=Settings().processes if processes is None else processes,
         wishes={name: wish for name, wish in wishes.items() if wish is not None},
         log_level=log_level.upper(),
     )

@@ -11,6 +11,9 @@ from penstock.model.retry import Retry, Strategy
 
 T = TypeVar("T")
 
+MAX_SLOTS = 1_024  # in one worker process
+MAX_PROCESSES = 256  # under one supervisor
+
 
 class Inherit(Enum):
     """Stands for "not given" where None has a meaning of its own."""
@@ -52,10 +55,12 @@ def time_limit(what: str, value: Duration | None) -> float | None:
     return limit
 
 
-def count(what: str, value: int, least: int = 0) -> int:
-    """Read a whole number from `least` up."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidOption(f"{what} takes a whole number from {least} up, not {value!r}")
+def count(what: str, value: int, least: int = 0, most: int | None = None) -> int:
+    """Read a whole number from `least` up, or to `most`."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        bounds = f"from {least} up" if most is None else f"from {least} to {most}"
+        raise InvalidOption(f"{what} takes a whole number {bounds}, not {value!r}")
     return value
 
 

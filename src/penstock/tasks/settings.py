@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from datetime import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from penstock.model.errors import InvalidOption
 from penstock.model.retry import Retry
 from penstock.model.values import MAX_ARGS_BYTES, MAX_RESULT_BYTES
+from penstock.tasks.inherit import MAX_PROCESSES, MAX_SLOTS
 
 DAY = 86_400.0
 
@@ -34,9 +35,12 @@ class Settings(BaseModel):
     accept_unsafe: str = ""  # names of what is unsafe about the engine, with commas between them
     migrate: bool | None = None  # bring the schema up to date when opening; None: not on PostgreSQL
     concurrency: int = Field(
-        5, ge=1, validation_alias=_named("PENSTOCK_CONCURRENCY", "JOB_QUEUE_WORKER_CONCURRENCY")
+        5,
+        ge=1,
+        le=MAX_SLOTS,
+        validation_alias=_named("PENSTOCK_CONCURRENCY", "JOB_QUEUE_WORKER_CONCURRENCY"),
     )  # slots per worker process
-    processes: int = Field(1, ge=1)
+    processes: int = Field(1, ge=1, le=MAX_PROCESSES)
     lease: float = Field(30.0, gt=0)  # seconds without a heartbeat after which a worker is given up
     grace: float = Field(30.0, ge=0)  # seconds that running jobs get to finish at shutdown
     timeout: float | None = Field(300.0, gt=0)  # seconds a run may take
@@ -56,6 +60,15 @@ class Settings(BaseModel):
     max_args_bytes: int = Field(MAX_ARGS_BYTES, ge=2)
     max_result_bytes: int = Field(MAX_RESULT_BYTES, ge=2)
 
+    if not TYPE_CHECKING:  # a checker knows the fields by themselves
+
+        def __init__(self, **given: Any) -> None:
+            """From the environment and from `given`; InvalidOption names every bad one, never its value."""
+            try:
+                super().__init__(**given)
+            except ValidationError as error:
+                raise _unreadable(error) from None
+
     @model_validator(mode="before")
     @classmethod
     def _from_environment(cls, given: dict[str, Any]) -> dict[str, Any]:
@@ -64,7 +77,8 @@ class Settings(BaseModel):
             variable = next((v for v in variables_of(name) if v in os.environ), None)
             if variable is not None:
                 text = os.environ[variable]
-                found[name] = None if text.lower() == "none" else text
+                lifted = text.lower() == "none" and name != "retry"  # whose "none" is a policy
+                found[name] = None if lifted else text
         return found | given
 
     @property
@@ -81,13 +95,9 @@ class Settings(BaseModel):
         return Retry(self.attempts, self.retry_delay if given else (self.backoff_ms or 0.0) / 1_000)
 
 
-def load_settings(**given: Any) -> Settings:
-    """Settings from the environment and from `given`; InvalidOption names every bad one, never its value."""
-    try:
-        return Settings(**given)
-    except ValidationError as error:
-        found = [f"{_variable(str(e['loc'][0]))}: {e['msg']}" for e in error.errors(include_input=False)]
-    raise InvalidOption("settings cannot be read\n  " + "\n  ".join(found))
+def _unreadable(error: ValidationError) -> InvalidOption:
+    found = [f"{_variable(str(e['loc'][0]))}: {e['msg']}" for e in error.errors(include_input=False)]
+    return InvalidOption("settings cannot be read\n  " + "\n  ".join(found))
 
 
 def variables_of(name: str) -> list[str]:
