@@ -175,8 +175,8 @@ _QUEUES = (
 )
 _THEIRS = (
     f"`{THEIR_PREFIX}<NAME>_CONCURRENCY` works too where ours is not given; "
-    f"`{THEIR_PREFIX}COURSE_GEN_CONCURRENCY` is also that of the queue `course_generation_queue`. A variable that begins with `PENSTOCK_` and is not on "
-    "this page is told in the log, with the nearest name that is."
+    f"`{THEIR_PREFIX}COURSE_GEN_CONCURRENCY` is also that of the queue `course_generation_queue`. A variable "
+    "that begins with `PENSTOCK_` and is not on this page is told in the log, with the nearest name that is."
 )
 _APP = (
     'Commands find the app by `--app module:app`, else `PENSTOCK_APP`, else `app = "module:app"` under '

@@ -272,8 +272,8 @@ class Penstock:
 def _settings(given: Settings | None, url: str | None, schema: str | None) -> Settings:
     from penstock.tasks.settings import Settings  # noqa: PLC0415 - pydantic, when an app is made
 
-    chosen = {"url": url, "schema_name": schema}
-    chosen = {name: value for name, value in chosen.items() if value is not None}
+    named = {"url": url, "schema_name": schema}
+    chosen: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
     return Settings(**chosen) if given is None else given.model_copy(update=chosen)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any, assert_type
 
-from penstock import Call, Context, JobHandle, Penstock, Retry, SyncContext
+from penstock import Call, Context, JobHandle, Penstock, Retry, Settings, SyncContext
 
-app = Penstock("sqlite://:memory:")
+app = Penstock("sqlite://:memory:", settings=Settings(concurrency=20, timeout=None))
 app.queue("email", concurrency=10, retry="external_api", keep_completed=500, keep_failed=1000, keep_for=None)
 
 
