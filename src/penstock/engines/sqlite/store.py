@@ -59,7 +59,7 @@ class Store:
         with self.turn(), typed_errors(self.database):
             connection = connect_writer(self._files, self._synchronous)
             try:
-                return schema.migrate(connection, now_by(self._clock))
+                return schema.migrate(connection, self.database, now_by(self._clock))
             finally:
                 connection.close()
 
