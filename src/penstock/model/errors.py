@@ -14,6 +14,7 @@ PenstockError
 │   ├── EngineUnavailable       cannot be reached now; safe to try again
 │   │   ├── OutcomeUnknown      the reply was lost; safe to try again with the same ids
 │   │   └── EngineFull          it has no room for more; nothing was changed
+│   ├── AccessRefused           it does not let us in, or lacks rights; mend the URL or the rights
 │   ├── SchemaMissing           run `penstock migrate`
 │   ├── SchemaTooNew            this release is older than the database
 │   ├── MissingExtra            names the package to install
@@ -107,6 +108,10 @@ class OutcomeUnknown(EngineUnavailable):
 
 class EngineFull(EngineUnavailable):
     """The engine has no room for more. Nothing was changed; try again when there is some."""
+
+
+class AccessRefused(EngineError):
+    """The engine does not let us in: user, password, database or rights are wrong. Trying again is no use."""
 
 
 class SchemaMissing(EngineError):

@@ -19,7 +19,7 @@ from penstock.engine import (
     Want,
     WorkerInfo,
 )
-from penstock.engines.postgres import durability, enqueue, examine, migrate, settle
+from penstock.engines.postgres import durability, enqueue, examine, failures, migrate, settle
 from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.inspect import Inspection
 from penstock.engines.postgres.listener import Listener
@@ -57,13 +57,15 @@ class PostgresEngine(Inspection):
 
     async def migrate(self) -> list[str]:
         connection = await self._pool.connect()
-        async with connection:
-            return await migrate.migrate(connection, self.schema)
+        with failures.typed_errors(connection):
+            async with connection:
+                return await migrate.migrate(connection, self.schema)
 
     async def examine(self) -> list[Finding]:
         connection = await self._pool.connect()
-        async with connection:
-            return await examine.examine(connection, self.schema)
+        with failures.typed_errors(connection):
+            async with connection:
+                return await examine.examine(connection, self.schema)
 
     # -- in -----------------------------------------------------------------------------------------
     async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:

@@ -15,7 +15,7 @@ import psycopg
 
 from penstock.engines.postgres.database import Connection
 from penstock.engines.postgres.pool import Pool, sever
-from penstock.model.errors import EngineUnavailable
+from penstock.model.errors import EngineError
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Listener:
                     await connection.close()
             except Deaf:
                 self._warn_once()
-            except (psycopg.Error, EngineUnavailable) as error:
+            except (psycopg.Error, EngineError) as error:
                 logger.info(
                     "lost the listening connection, polling until it is back: %s", type(error).__name__
                 )
