@@ -170,11 +170,16 @@ class Parked(NamedTuple):
 
 
 class Level(StrEnum):
-    """How bad a finding is. What is unsafe keeps a worker from starting, unless it is accepted by name."""
+    """How bad a finding is.
+
+    What is unsafe keeps a worker from starting, unless it is accepted by name; what is unusable cannot even
+    be opened, and no accepting helps.
+    """
 
     OK = "ok"
     WARNING = "warning"
     UNSAFE = "unsafe"
+    UNUSABLE = "unusable"
 
 
 class Finding(NamedTuple):

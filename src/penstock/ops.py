@@ -61,6 +61,16 @@ class Diagnosis:
     @property
     def refused(self) -> list[Finding]:
         """What keeps a worker from starting."""
+        return [*self.unusable, *self.acceptable]
+
+    @property
+    def unusable(self) -> list[Finding]:
+        """What must be mended: it cannot be accepted."""
+        return [f for f in self.findings if f.level is Level.UNUSABLE]
+
+    @property
+    def acceptable(self) -> list[Finding]:
+        """What is unsafe, and has not been accepted by its name."""
         return [f for f in self.findings if f.level is Level.UNSAFE and f.name not in self.accepted]
 
     @property

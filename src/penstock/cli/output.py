@@ -45,19 +45,24 @@ def print_json(value: Any) -> None:
 
 
 def print_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str | Text]], empty: str, spare: Sequence[str] = ()
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str | Text]],
+    empty: str,
+    spare: Sequence[str] = (),
+    *,
+    whole: bool = False,
 ) -> None:
     """A table, or a sentence where there is nothing to show.
 
     No cell is ever wrapped: on a narrow terminal the `spare` columns go first, then the last column moves to
-    a line of its own; what is piped elsewhere is not cut at all.
+    a line of its own; what is `whole`, or piped elsewhere, is not cut at all.
     """
     if not rows:
         say(empty, "bright_black")
         return
     # Text, not markup: what users store must not be read as formatting.
     cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
-    layout = Layout([Text(name, style="bold") for name in columns], cells, _room())
+    layout = Layout([Text(name, style="bold") for name in columns], cells, None if whole else _room())
     for name in spare:
         layout.drop(name)
     for line in layout.lines():
