@@ -73,8 +73,14 @@ class SqliteEngine:
 
     async def close(self) -> None:
         parts, self._parts = self._parts, None
-        if parts is not None and self._pid == os.getpid():
-            await asyncio.to_thread(parts.close)
+        if parts is None or self._pid != os.getpid():
+            return
+        try:
+            closed = asyncio.get_running_loop().run_in_executor(None, parts.close)
+        except RuntimeError:  # the program ends and lends no more threads: nobody else needs this loop now
+            parts.close()
+        else:
+            await closed
 
     async def migrate(self) -> list[str]:
         if self._files.in_memory:

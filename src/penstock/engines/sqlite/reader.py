@@ -34,8 +34,8 @@ class Reader:
 
     def stop(self) -> None:
         """Finish what is queued, and let go of the files. Blocks."""
-        self._pool.submit(self._disconnect)
         self._pool.shutdown()
+        self._disconnect()
 
     def _look(self, look: Callable[[Session], T]) -> T:
         try:
