@@ -46,7 +46,7 @@ SETTINGS = {
     "retry_delay": "seconds before the first retry; doubles each time",
     "backoff_ms": "`retry_delay` in milliseconds, where that is not given",
     "keep_completed": "completed jobs kept per queue; 0: no record at all",
-    "keep_failed": "failed jobs kept per queue",
+    "keep_failed": "failed and cancelled jobs kept per queue, together",
     "keep_for": "seconds that finished jobs are kept",
     "clean_up_at": "the time of day, in UTC, at which what is older than `keep_for` is removed",
     "keep_dead_letters_for": "seconds that dead letters are kept",

@@ -116,7 +116,7 @@ class Retention:
 
     queue: str
     keep_completed: int | None = 1_000
-    keep_failed: int | None = 5_000
+    keep_failed: int | None = 5_000  # of failed and cancelled jobs together
     max_age: float | None = None  # seconds since the end, completed, failed and cancelled alike
 
 

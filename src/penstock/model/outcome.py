@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 from penstock.model.failure import Failure
 from penstock.model.states import State
 
+EXPIRED = "expired before it could start"  # the note of a job whose time was over
+
 
 @dataclass(frozen=True, slots=True)
 class Park:

@@ -28,7 +28,7 @@ from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
 from penstock.model.job import Claim, Enqueued, NewJob
-from penstock.model.outcome import Released
+from penstock.model.outcome import EXPIRED, Released
 from penstock.model.states import State
 
 
@@ -179,7 +179,7 @@ class PostgresEngine(Inspection):
         )
 
     async def expire(self, limit: int) -> int:
-        return await self._count("expire", limit=limit)
+        return await self._count("expire", limit=limit, note=EXPIRED)
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(
