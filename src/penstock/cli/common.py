@@ -53,6 +53,11 @@ def with_ops(ref: str | None, ask: Callable[[Ops], Awaitable[T]]) -> T:
     return asyncio.run(session())
 
 
+def command(words: str, ref: str | None) -> str:
+    """A command as the reader can type it: with --app where this one was given it."""
+    return f"penstock {words}" if ref is None else f"penstock {words} --app {ref}"
+
+
 def since(text: str | None) -> datetime | None:
     """The moment that lies `30s`, `15m`, `2h` or `7d` back."""
     if text is None:

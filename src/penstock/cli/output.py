@@ -86,8 +86,25 @@ def _room() -> int | None:
     return console.width if console.is_terminal else None
 
 
-def state_text(state: State) -> Text:
-    return Text(f"{GLYPH[state]} {state}", style=STYLE[state])
+def state_text(job: Job) -> Text:
+    """The state of a job; that it is parked is no state, but a person must see it."""
+    said = f"{job.state} (parked)" if job.parked else str(job.state)
+    return Text(f"{GLYPH[job.state]} {said}", style="yellow" if job.parked else STYLE[job.state])
+
+
+def progress_text(job: Job) -> str | None:
+    if job.progress is None:
+        return None
+    return f"{job.progress.get('percent', 0):g} % {job.progress.get('message', '')}".strip()
+
+
+def recovered_text(job_id: str, *, already: bool) -> str:
+    return f"It has been recovered already, as {job_id}" if already else f"Recovered as {job_id}"
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """`1 job`, `2 jobs`."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def ago(when: datetime | None) -> str:
@@ -111,6 +128,7 @@ def job_json(job: Job) -> dict[str, Any]:
     record["args"] = job.args
     record["result"] = job.result
     record["status"] = job.status
+    record["options"] = json.loads(job.options_json or "{}")
     for name in ("args_json", "result_json", "options_json"):
         del record[name]
     return record

@@ -11,7 +11,7 @@ import typer
 
 from penstock.app import open_engine
 from penstock.cli.common import AppOption, load
-from penstock.cli.output import complain, say
+from penstock.cli.output import complain, counted, say
 from penstock.runtime.reload import Reloader
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
 from penstock.tasks.inherit import MAX_PROCESSES, MAX_SLOTS
@@ -85,7 +85,8 @@ def dev(
     """Run one worker over every queue, restarted when the code changes."""
     ref = find_ref(target or app)
     penstock = load(ref)
-    say(f"Penstock on {penstock.safe_url}; {len(penstock.tasks)} tasks. Reloads on change. Ctrl-C ends.")
+    known = counted(len(penstock.tasks), "task")
+    say(f"Penstock on {penstock.safe_url}; {known}. Reloads on change. Ctrl-C ends.")
     worker(app=ref, concurrency=concurrency, processes=1, grace=5.0, reload=True, log_level=log_level)
 
 
