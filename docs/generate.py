@@ -186,7 +186,8 @@ _APP = (
 _COMMANDS = (
     "Commands that list take `--json`: one JSON document on standard output, and nothing else there. "
     "Errors go to standard error and are one sentence: what, why, what next. [Exit "
-    "codes](operating.md#exit-codes): 0 done, 1 refused, 2 wrong use, 3 engine away."
+    "codes](operating.md#exit-codes): 0 done, 1 refused, 2 wrong use, 3 engine away. `penstock "
+    "--version` shows the version."
 )
 PAGES = {"states.md": states, "policies.md": policies, "settings.md": settings, "cli.md": cli}
 

@@ -26,12 +26,13 @@ from penstock.cli.output import (
     dead_json,
     job_json,
     print_json,
+    print_plain,
     print_table,
     progress_text,
     say,
     state_text,
 )
-from penstock.engine import JobFilter
+from penstock.engine import JobFilter, WorkerInfo
 from penstock.model.job import Job
 from penstock.model.states import State
 from penstock.ops import QueueRow
@@ -123,7 +124,7 @@ def workers(app: AppOption = None, as_json: JsonOption = False) -> None:
         (
             w.name,
             Text("alive", style="green") if w.alive else Text("lost", style="red"),
-            f"{w.active}/{w.slots}",
+            _busy(w),
             ago(w.started_at),
             w.id,
             ", ".join(w.queues),
@@ -146,10 +147,10 @@ def tasks(
     """Print the catalogue of registered tasks."""
     catalogue = load(app).registry.catalogue()
     if as_json:
-        print(to_json(catalogue))
+        print_plain(to_json(catalogue) + "\n")
         return
     if markdown:
-        print(to_markdown(catalogue), end="")
+        print_plain(to_markdown(catalogue))
         return
     names = ("name", "queue", "priority", "timeout", "execute", "retry", "description")
     rows = [[_cell(row[name]) for name in names] for row in catalogue]
@@ -171,6 +172,12 @@ def _no_jobs(where: JobFilter, ref: str | None) -> str:
 def _queue_note(row: QueueRow) -> str:
     notes = ["paused"] * row.paused + ["not declared here"] * (not row.declared)
     return ", ".join(notes)
+
+
+def _busy(worker: WorkerInfo) -> str:
+    """How many slots are taken; what it holds beyond them was claimed ahead and has not begun."""
+    ahead = max(0, worker.active - worker.slots)
+    return f"{worker.active - ahead}/{worker.slots}" + (f" +{ahead} ahead" if ahead else "")
 
 
 def _cell(value: object) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,8 +18,34 @@ from penstock.cli.layout import Layout
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
 
-console = Console()
-errors = Console(stderr=True)
+
+class OutputError(Exception):
+    """What was to be shown cannot be written. No OSError: of those typer has ideas of its own."""
+
+    def __init__(self, cause: OSError) -> None:
+        self.cause = cause
+        super().__init__(str(cause))
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(error) from error
+
+
+class _Screen(Console):
+    def print(self, *objects: Any, **options: Any) -> None:
+        with _writing():
+            super().print(*objects, **options)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+console = _Screen()
+errors = _Screen(stderr=True)
 
 STYLE: dict[State, str] = {
     State.WAITING: "bright_black",
@@ -41,7 +69,21 @@ GLYPH: dict[State, str] = {
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=_plain))
+    print_plain(json.dumps(value, indent=2, ensure_ascii=False, default=_plain) + "\n")
+
+
+def print_plain(text: str) -> None:
+    """Text for programs, as it is, on standard output."""
+    with _writing():
+        print(text, end="")
+
+
+def flush() -> None:
+    """Write out what is held back; here it can still be told that it cannot be written."""
+    with _writing():
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
 
 
 def print_table(
