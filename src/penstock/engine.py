@@ -32,10 +32,10 @@ claim, call `release` with its request id; after an unknown settle, settle again
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from penstock.model.job import Claim, DeadLetter, Enqueued, Held, Job, NewJob
 from penstock.model.outcome import Outcome
@@ -93,7 +93,6 @@ class WorkerInfo:
     name: str  # host:pid, for people
     queues: tuple[str, ...]
     slots: int
-    info: dict[str, Any] = field(default_factory=dict)  # version, boot time, memory
     started_at: datetime | None = None
     expires_at: datetime | None = None
     active: int = 0

@@ -31,24 +31,19 @@ def coded(code: object) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("name", "retry", "alert", "page", "escalate"),
+    ("name", "retry", "alert", "page"),
     [
-        ("transient", True, Alert.NONE, False, False),
-        ("rate_limit", True, Alert.WARNING, False, False),
-        ("invalid_input", False, Alert.ERROR, False, False),
-        ("resource_unavailable", True, Alert.CRITICAL, False, True),
-        ("logic_error", False, Alert.ERROR, False, False),
-        ("system_failure", False, Alert.CRITICAL, True, False),
+        ("transient", True, Alert.NONE, False),
+        ("rate_limit", True, Alert.WARNING, False),
+        ("invalid_input", False, Alert.ERROR, False),
+        ("resource_unavailable", True, Alert.CRITICAL, False),
+        ("logic_error", False, Alert.ERROR, False),
+        ("system_failure", False, Alert.CRITICAL, True),
     ],
 )
-def test_each_class_is_handled_as_the_mission_says(name, retry, alert, page, escalate):
+def test_each_class_is_handled_as_the_mission_says(name, retry, alert, page):
     handling = HANDLING[FailureClass(name)]
-    assert (handling.retry, handling.alert, handling.page, handling.escalate) == (
-        retry,
-        alert,
-        page,
-        escalate,
-    )
+    assert (handling.retry, handling.alert, handling.page) == (retry, alert, page)
 
 
 def test_every_class_is_handled():

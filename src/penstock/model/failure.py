@@ -38,14 +38,13 @@ class Handling:
     retry: bool
     alert: Alert
     page: bool = False
-    escalate: bool = False
 
 
 HANDLING: dict[FailureClass, Handling] = {
     FailureClass.TRANSIENT: Handling(retry=True, alert=Alert.NONE),
     FailureClass.RATE_LIMIT: Handling(retry=True, alert=Alert.WARNING),
     FailureClass.INVALID_INPUT: Handling(retry=False, alert=Alert.ERROR),
-    FailureClass.RESOURCE_UNAVAILABLE: Handling(retry=True, alert=Alert.CRITICAL, escalate=True),
+    FailureClass.RESOURCE_UNAVAILABLE: Handling(retry=True, alert=Alert.CRITICAL),
     FailureClass.LOGIC_ERROR: Handling(retry=False, alert=Alert.ERROR),
     FailureClass.SYSTEM_FAILURE: Handling(retry=False, alert=Alert.CRITICAL, page=True),
 }

@@ -42,8 +42,9 @@ def main(fd: int, board_fd: int, parent: int) -> None:
     # Threads that do not end must not keep the process (closing the loop would wait for them): what they
     # hold is handed back by the supervisor.
     logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, AttributeError):  # nobody reads it any more, or it was never open
+            stream.flush()
     os._exit(code)
 
 

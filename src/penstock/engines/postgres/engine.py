@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -106,7 +105,6 @@ class PostgresEngine(Inspection):
             name=worker.name,
             queues=list(worker.queues),
             slots=worker.slots,
-            info=json.dumps(worker.info),
             ttl=ttl,
         )
 

@@ -79,7 +79,7 @@ class RedisEngine(Inspection):
 
     # -- run ----------------------------------------------------------------------------------------
     async def register(self, worker: WorkerInfo, ttl: float) -> None:
-        about = {"name": worker.name, "queues": worker.queues, "slots": worker.slots, "info": worker.info}
+        about = {"name": worker.name, "queues": worker.queues, "slots": worker.slots}
         started = b"" if worker.started_at is None else number(stored(worker.started_at))
         await self._do(
             "register", worker.id.encode(), number(micro(ttl)), started, json.dumps(about).encode()

@@ -164,7 +164,6 @@ create table {schema}.workers (
     name text not null,
     queues text[] not null,
     slots integer not null,
-    info jsonb not null,
     started_at timestamptz not null,
     expires_at timestamptz not null,
     void_requests text[] not null default '{}'  -- claims given up by their caller, should they still arrive

@@ -162,6 +162,5 @@ create table penstock_workers (
   name text not null,
   queues text not null,
   slots integer not null,
-  info text not null,
   started_at integer not null
 ) without rowid;
