@@ -15,6 +15,7 @@ from penstock.cli import demo, inspect
 from penstock.cli.output import counted
 from penstock.engine import WorkerInfo
 from penstock.model.states import State
+from penstock.tasks.loading import load_app
 
 
 @pytest.fixture(name="shell")
@@ -50,6 +51,22 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(shell, words: str) -> Non
 def test_closed_streams_change_no_code_and_leave_no_traceback(shell, line: str, code: int) -> None:
     done = shell(line)
     assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+def test_a_worker_works_without_standard_streams(
+    shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = load_app("cli_shop.py:app")
+    with app:
+        job = app.tasks["send_receipt"].enqueue(order_id=1)
+        command = f"exec {sys.executable} -m penstock worker --app cli_shop:app <&- >&- 2>&-"
+        with subprocess.Popen(["bash", "-c", command]) as worker:
+            try:
+                assert job.result(timeout=30) == "sent"
+            finally:
+                worker.terminate()
+        assert worker.returncode == 0
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no disk that is always full")

@@ -51,12 +51,20 @@ def options(
 
 def main() -> None:
     """Run a command; 0 done, 1 refused, 2 wrong use, 3 engine away, 70 a bug of ours."""
+    _occupy_standard_streams()
     try:
         code = _run()
         flush()
     except OutputError as error:
         code = _write_no_more(error.cause)
     sys.exit(code)
+
+
+def _occupy_standard_streams() -> None:
+    """Where one was closed, the next file or socket would take its number, and be written to as such."""
+    while (nowhere := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(nowhere, True)
+    os.close(nowhere)
 
 
 def _run() -> int:
