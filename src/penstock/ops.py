@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -63,6 +64,7 @@ class QueueRow:
     declared: bool
     paused: bool
     counts: Mapping[State, int]
+    parked: int = 0  # of those waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,14 +219,17 @@ class Ops:
     async def queues(self) -> list[QueueRow]:
         """Every queue that is declared or holds anything, by name."""
         known = {state.queue: state for state in await self._engine.queues()}
+        parked: Counter[str] = Counter()
+        for lane in await self._engine.parked():
+            parked[lane.queue] += lane.jobs
         names = sorted({*known, *self._registry.queues})
-        return [self._queue_row(name, known.get(name)) for name in names]
+        return [self._queue_row(name, known.get(name), parked[name]) for name in names]
 
-    def _queue_row(self, name: str, state: QueueState | None) -> QueueRow:
+    def _queue_row(self, name: str, state: QueueState | None, parked: int) -> QueueRow:
         declared = name in self._registry.queues
         if state is None:
             return QueueRow(name, declared, paused=False, counts={})
-        return QueueRow(name, declared, state.paused, state.counts)
+        return QueueRow(name, declared, state.paused, state.counts, parked)
 
     async def pause(self, queue: str) -> None:
         """Stop claims from a queue, for every worker; what runs goes on."""

@@ -76,8 +76,8 @@ def test_a_queue_shows_whether_it_is_paused(run: Run) -> None:
     assert "penstock resume email" in run("pause", "email").out
     assert "paused" in run("queues").out
     assert run("queues", "--json").json[1] == {
-        "queue": "email", "declared": True, "paused": True, "waiting": 0, "delayed": 0, "blocked": 0,
-        "active": 0, "completed": 0, "failed": 0, "cancelled": 0,
+        "queue": "email", "declared": True, "paused": True, "parked": 0, "waiting": 0, "delayed": 0,
+        "blocked": 0, "active": 0, "completed": 0, "failed": 0, "cancelled": 0,
     }  # fmt: skip
     run("resume", "email")
     assert "paused" not in run("queues").out
@@ -86,7 +86,7 @@ def test_a_queue_shows_whether_it_is_paused(run: Run) -> None:
 # -- one job ----------------------------------------------------------------------------------------
 def test_a_job_is_shown_whole_with_the_next_step(run: Run, dead: str) -> None:
     said = run("job", dead)
-    assert re.search(r"attempt 1, 20\d\d-\S+: Unrecoverable: no", said.out)
+    assert re.search(r"attempt 1, 20\d\d-\S+ \S+ UTC \(\d+s ago\): Unrecoverable: no", said.out)
     assert f"penstock retry {dead}" in said.out
     assert run("job", dead, "--json").json["state"] == "failed"
     shown = run("dlq", "show", dead)
@@ -219,7 +219,7 @@ def test_running_and_parked_jobs_and_workers_are_shown_as_they_are(run: Run, sho
     assert "40 % half" in run("jobs", "--state", "active").out
     assert [job["id"] for job in run("jobs", "--parked", "--json").json] == [lost]
     assert "parked until a worker comes" in run("job", lost).out
-    assert "not declared here" in run("queues").out
+    assert "1 parked, not declared" in run("queues").out
     workers = run("workers")
     assert "host:1" in workers.out
     assert "1/2" in workers.out

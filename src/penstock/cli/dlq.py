@@ -164,7 +164,7 @@ def recover_all(
         which = (
             "every dead letter there is" if limit is None else counted(limit, "dead letter") + " of any task"
         )
-        typer.confirm(f"Recover {which}?", abort=True, err=True)
+        typer.confirm(f"Recover {which}? (--yes does not ask)", abort=True, err=True)
     ids = asyncio.run(_recover_all(app_ref, where, rate, limit))
     if as_json:
         print_json({"recovered": len(ids), "job_ids": ids})

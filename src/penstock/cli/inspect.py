@@ -100,7 +100,16 @@ def queues(app: AppOption = None, as_json: JsonOption = False) -> None:
     rows = with_ops(app, lambda ops: ops.queues())
     if as_json:
         print_json(
-            [{"queue": r.name, "declared": r.declared, "paused": r.paused, **_counts(r.counts)} for r in rows]
+            [
+                {
+                    "queue": r.name,
+                    "declared": r.declared,
+                    "paused": r.paused,
+                    "parked": r.parked,
+                    **_counts(r.counts),
+                }
+                for r in rows
+            ]
         )
         return
     cells: list[tuple[str | Text, ...]] = [
@@ -170,8 +179,12 @@ def _no_jobs(where: JobFilter, ref: str | None) -> str:
 
 
 def _queue_note(row: QueueRow) -> str:
-    notes = ["paused"] * row.paused + ["not declared here"] * (not row.declared)
-    return ", ".join(notes)
+    notes = {
+        "paused": row.paused,
+        f"{row.parked:,} parked": row.parked,
+        "not declared": not row.declared,
+    }
+    return ", ".join(note for note, holds in notes.items() if holds)
 
 
 def _busy(worker: WorkerInfo) -> str:

@@ -23,7 +23,7 @@ def show(story: Story, ref: str | None) -> None:
         if value:
             say(f"  {name:<15}{value}")
     for error in job.errors:
-        at = f", {error['at']}" if error.get("at") else ""
+        at = f", {_when(datetime.fromisoformat(error['at']))}" if error.get("at") else ""
         say(f"\n  attempt {error['attempt']}{at}: {error['type']}: {error['message']}", "red")
         for line in (error.get("traceback") or "").splitlines():
             say(f"    {line}", "bright_black")

@@ -41,7 +41,7 @@ class Settings(BaseModel):
         validation_alias=_named("PENSTOCK_CONCURRENCY", "JOB_QUEUE_WORKER_CONCURRENCY"),
     )  # slots per worker process
     processes: int = Field(default=1, ge=1, le=MAX_PROCESSES)
-    lease: float = Field(default=30.0, gt=0)  # seconds without a heartbeat after which a worker is given up
+    lease: float = Field(default=30.0, ge=1)  # seconds without a heartbeat after which a worker is given up
     grace: float = Field(default=30.0, ge=0)  # seconds that running jobs get to finish at shutdown
     timeout: float | None = Field(default=300.0, gt=0)  # seconds a run may take
     retry: str | None = None  # the name of a policy, in place of attempts and retry_delay
