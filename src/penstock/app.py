@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.engine import Engine
 from penstock.model.clock import Clock, EngineClock
-from penstock.model.errors import EngineError, SchemaMissing
+from penstock.model.errors import Duration, EngineError, SchemaMissing, in_seconds
 from penstock.model.names import check_schema
 from penstock.model.priority import Priority
 from penstock.ops import Diagnosis, Ops
@@ -22,7 +22,7 @@ from penstock.tasks.declare import Declare
 from penstock.tasks.declared import TaskOptions
 from penstock.tasks.gate import Switch, WhenDisabled
 from penstock.tasks.handle import JobHandle
-from penstock.tasks.inherit import INHERIT, Duration, Inherited, RetryOption, count, seconds
+from penstock.tasks.inherit import INHERIT, Inherited, RetryOption, count
 from penstock.tasks.loading import ref_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.queues import from_environment, make_queue
@@ -224,8 +224,8 @@ class Penstock:
         options = WorkerOptions(
             queues={queue.name: queue.concurrency for queue in chosen},
             slots=self.settings.concurrency if slots is None else count("slots", slots, 1),
-            lease=self.settings.lease if lease is None else seconds("lease", lease),
-            grace=self.settings.grace if grace is None else seconds("grace", grace),
+            lease=self.settings.lease if lease is None else in_seconds("lease", lease),
+            grace=self.settings.grace if grace is None else in_seconds("grace", grace),
             fingerprints=self.registry.fingerprints,
             retentions=tuple(queue.retention for queue in self.queues.values()),
             clean_up_at=self.settings.clean_up_at,

@@ -126,4 +126,6 @@ def error_record(failure: Failure, attempt: int, ran_for: float, worker: str) ->
         "ran_for": round(ran_for, 6),
         "worker": worker,
     }
+    if failure.note:
+        record["note"] = failure.note
     return json.dumps(record, ensure_ascii=False)

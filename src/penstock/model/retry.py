@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from penstock.model.errors import InvalidOption, not_negative
+from penstock.model.errors import InvalidOption, in_seconds
 from penstock.model.failure import HANDLING, FailureClass, code_of
 
 MAX_ATTEMPTS = 1_000
 MAX_DELAY = 366 * 86_400.0
+MAX_FACTOR = 1e300
 
 
 class Strategy(StrEnum):
@@ -40,10 +42,11 @@ class Retry:
     def __post_init__(self) -> None:
         if not isinstance(self.attempts, int) or not 1 <= self.attempts <= MAX_ATTEMPTS:
             raise InvalidOption(f"attempts must be from 1 to {MAX_ATTEMPTS}, not {self.attempts!r}")
-        for name in ("delay", "factor", "jitter"):
-            not_negative(f"Retry {name}", getattr(self, name))
+        object.__setattr__(self, "delay", in_seconds("Retry delay", self.delay))
         if self.cap is not None:
-            not_negative("Retry cap", self.cap)
+            object.__setattr__(self, "cap", in_seconds("Retry cap", self.cap))
+        for name in ("factor", "jitter"):
+            object.__setattr__(self, name, _number(name, getattr(self, name)))
         object.__setattr__(self, "strategy", _strategy(self.strategy))
         object.__setattr__(self, "retry_on", _named(self.retry_on))
         object.__setattr__(self, "no_retry_on", _named(self.no_retry_on))
@@ -73,8 +76,10 @@ class Retry:
         """Read a policy, the name of one, or a number of attempts."""
         if isinstance(value, Retry):
             return value
-        if isinstance(value, bool):
-            raise InvalidOption("retry takes a policy, its name or a number of attempts, not a bool")
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise InvalidOption(
+                f"retry takes a policy, its name or a number of attempts, not a {type(value).__name__}"
+            )
         if isinstance(value, int):
             return cls(attempts=value)
         if value in POLICIES:
@@ -96,9 +101,16 @@ class Retry:
         """Seconds before the next attempt, after `retries` earlier ones; `chance` in [0, 1) is the jitter."""
         if self.strategy in (Strategy.IMMEDIATE, Strategy.NONE):
             return 0.0
-        grown = self.factor ** min(retries, 64) if self.strategy is Strategy.EXPONENTIAL else 1.0
-        seconds = min(self.delay * grown, MAX_DELAY) * (1 + self.jitter * chance)
+        seconds = min(self._grown(retries), MAX_DELAY) * (1 + self.jitter * chance)
         return min(seconds, self.cap if self.cap is not None else MAX_DELAY)
+
+    def _grown(self, retries: int) -> float:
+        if self.strategy is not Strategy.EXPONENTIAL or self.delay == 0:
+            return self.delay
+        try:
+            return self.delay * self.factor ** min(retries, 64)
+        except OverflowError:
+            return MAX_DELAY
 
 
 def _matches(error: BaseException, wanted: tuple[type[BaseException] | str, ...]) -> bool:
@@ -115,9 +127,17 @@ def _strategy(value: Strategy | str) -> Strategy:
         raise InvalidOption(f"unknown retry strategy {value!r}; use one of {', '.join(Strategy)}") from None
 
 
+def _number(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_FACTOR:
+        raise InvalidOption(f"Retry {name} takes a number from 0 up to {MAX_FACTOR:g}")
+    return float(value)
+
+
 def _named(items: Any) -> tuple[type[BaseException] | str, ...]:
     if isinstance(items, (str, type)):
         items = (items,)
+    if not isinstance(items, Iterable):
+        raise InvalidOption(f"retry_on and no_retry_on take exception types and codes, not {items!r}")
     for item in items:
         if not isinstance(item, str) and not (isinstance(item, type) and issubclass(item, BaseException)):
             raise InvalidOption(f"retry_on and no_retry_on take exception types and codes, not {item!r}")
