@@ -221,6 +221,7 @@ class Penstock:
     ) -> WorkerHost:
         """What a worker needs: this app's engine where it is open, else a new one that it opens itself."""
         chosen = [self.registry.queue(name) for name in (queues or self.queues)]
+        self.registry.fingerprints()  # refuses here where a task's annotations cannot be read
         options = WorkerOptions(
             queues={queue.name: queue.concurrency for queue in chosen},
             slots=self.settings.concurrency if slots is None else count("slots", slots, 1),
