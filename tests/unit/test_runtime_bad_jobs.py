@@ -170,3 +170,20 @@ async def test_a_rule_that_breaks_is_noted_beside_the_failure_it_was_asked_about
     assert job.errors[0]["message"] == "what the handler said"
     assert "classify" in job.errors[0]["note"]
     assert "the rule is broken" in job.errors[0]["note"]
+
+
+async def test_a_job_that_fits_neither_of_two_versions_is_looked_at_once_by_each(app: Penstock) -> None:
+    other = make_app()
+
+    @other.task(name="paint")
+    async def paint(colour: int) -> None: ...
+
+    job = bad("paint", '{"colour": "mauve"}')
+    await app.engine.enqueue([job])
+    settled = []
+    for version in (app, other, app, other):
+        worker = make_worker(version, app.engine)
+        await app.engine.register(worker.info(), 60.0)
+        await worker.run(burst=True)
+        settled.append(worker.settled)
+    assert settled == [1, 1, 0, 0]

@@ -19,7 +19,7 @@ class Park:
 
     task: str
     reason: str
-    misfit: str | None = None  # the signature that the payload does not fit; None: the task is unknown
+    misfit: str | None = None  # the signatures that the payload does not fit, "v1,v2"; None: none is known
 
 
 class Outcome:
