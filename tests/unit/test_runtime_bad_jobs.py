@@ -85,6 +85,12 @@ async def bad_app() -> AsyncIterator[Penstock]:
         raise ValueError("what the handler said")
 
     @made.task
+    async def circular() -> dict[str, object]:
+        made: dict[str, object] = {}
+        made["self"] = made
+        return made
+
+    @made.task
     async def fine() -> None: ...
 
     async with made:
@@ -187,3 +193,9 @@ async def test_a_job_that_fits_neither_of_two_versions_is_looked_at_once_by_each
         await worker.run(burst=True)
         settled.append(worker.settled)
     assert settled == [1, 1, 0, 0]
+
+
+async def test_work_whose_result_cannot_be_written_is_done(app: Penstock) -> None:
+    job = await run_beside_a_good_one(app, bad("circular"))
+    assert (job.state, job.attempt) == (State.COMPLETED, 1)
+    assert (job.note or "").startswith("result dropped: ")
