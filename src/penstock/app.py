@@ -10,7 +10,7 @@ from penstock.engine import Engine
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import Duration, EngineError, SchemaMissing, in_seconds
 from penstock.model.names import check_schema
-from penstock.model.priority import Priority
+from penstock.model.priority import PriorityOption
 from penstock.ops import Diagnosis, Ops
 from penstock.runtime.host import WorkerHost
 from penstock.runtime.inprocess import InProcessWorker
@@ -87,7 +87,7 @@ class Penstock:
         concurrency: int | None = None,
         retry: RetryOption | None = None,
         timeout: Duration | Inherited | None = INHERIT,
-        priority: Priority | str | int | None = None,
+        priority: PriorityOption | None = None,
         keep_completed: int | Inherited | None = INHERIT,
         keep_failed: int | Inherited | None = INHERIT,
         keep_for: Duration | Inherited | None = INHERIT,
@@ -123,11 +123,11 @@ class Penstock:
         return self.registry.queues
 
     # -- enqueue --------------------------------------------------------------------------------------
-    def enqueue_many(self, calls: Iterable[Call[Any]]) -> list[JobHandle[Any]]:
+    def enqueue_many(self, calls: Iterable[Call[T]]) -> list[JobHandle[T]]:
         """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing."""
         return self._client.send_many(list(calls))
 
-    async def aenqueue_many(self, calls: Iterable[Call[Any]]) -> list[JobHandle[Any]]:
+    async def aenqueue_many(self, calls: Iterable[Call[T]]) -> list[JobHandle[T]]:
         """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing."""
         return await self._client.asend_many(list(calls))
 
@@ -216,8 +216,8 @@ class Penstock:
         app_ref: str | None = None,
         queues: Iterable[str] | None = None,
         slots: int | None = None,
-        lease: float | None = None,
-        grace: float | None = None,
+        lease: Duration | None = None,
+        grace: Duration | None = None,
     ) -> WorkerHost:
         """What a worker needs: this app's engine where it is open, else a new one that it opens itself."""
         chosen = [self.registry.queue(name) for name in (queues or self.queues)]
@@ -246,8 +246,8 @@ class Penstock:
         *,
         queues: Iterable[str] | None = None,
         slots: int | None = None,
-        lease: float | None = None,
-        grace: float | None = None,
+        lease: Duration | None = None,
+        grace: Duration | None = None,
     ) -> InProcessWorker:
         """A worker inside this process, for an app that is open: `await app.worker().run()`."""
         self.engine  # noqa: B018 - refuses here where the app is not open

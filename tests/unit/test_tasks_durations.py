@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock import InvalidOption, Penstock, RateLimited, Retry, Snooze
+from penstock import InvalidOption, Penstock, RateLimited, ResultTimeout, Retry, Snooze
 from penstock.model.errors import MAX_SECONDS
 
 app = Penstock("sqlite://:memory:")
@@ -61,3 +61,13 @@ def test_a_timedelta_is_as_good_as_seconds() -> None:
 
 def test_ten_years_are_allowed() -> None:
     assert Snooze(timedelta(days=3_650)).seconds == MAX_SECONDS
+
+
+@pytest.mark.parametrize("wrong", ["10", -1, 1e12])
+def test_a_wait_for_a_result_takes_a_duration_too(wrong: Any) -> None:
+    with Penstock("sqlite://:memory:") as here:
+        job = here.task(name="nothing")(lambda: None).enqueue()
+        with pytest.raises(ResultTimeout):
+            job.result(timeout=timedelta(milliseconds=1))
+        with pytest.raises(InvalidOption, match="timeout takes"):
+            job.result(timeout=wrong)

@@ -40,14 +40,14 @@ class Client:
         answer = await self.access.arun(lambda opened: opened.gatherer.put(job, again=again))
         return JobHandle(self, call, answer)
 
-    def send_many(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
+    def send_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
         """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing."""
         refuse_in_loop("aenqueue_many")
         jobs, again = _admitted(calls)
         answers = self.access.run(lambda opened: opened.gatherer.put_many(jobs, again=again), "aenqueue_many")
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
-    async def asend_many(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
+    async def asend_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
         """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing."""
         jobs, again = _admitted(calls)
         answers = await self.access.arun(lambda opened: opened.gatherer.put_many(jobs, again=again))

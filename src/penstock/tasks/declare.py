@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from penstock.model.errors import Duration, InvalidOption
 from penstock.model.failure import Classifier
-from penstock.model.priority import Priority
+from penstock.model.priority import PriorityOption
 from penstock.tasks.context import Context, SyncContext
 from penstock.tasks.declared import ExecuteOption, TaskOptions
 from penstock.tasks.gate import Switch, WhenDisabled
@@ -55,7 +55,7 @@ class Declare:
         timeout: Duration | Inherited | None = ...,
         key: str = ...,
         retry: RetryOption = ...,
-        priority: Priority | str | int = ...,
+        priority: PriorityOption = ...,
         execute: ExecuteOption = ...,
         expire_after: Duration = ...,
         classify: Classifier = ...,

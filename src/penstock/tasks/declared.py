@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 from penstock.model.errors import Duration, InvalidOption, in_seconds
 from penstock.model.failure import Classifier
 from penstock.model.names import check_name
-from penstock.model.priority import Priority
+from penstock.model.priority import Priority, PriorityOption
 from penstock.model.retry import Retry
 from penstock.tasks.gate import Gate, Switch, WhenDisabled
 from penstock.tasks.inherit import (
@@ -48,7 +48,7 @@ class TaskOptions:
     timeout: Duration | Inherited | None = INHERIT
     key: str | None = None
     retry: RetryOption | None = None
-    priority: Priority | str | int | None = None
+    priority: PriorityOption | None = None
     execute: ExecuteOption | None = None
     expire_after: Duration | None = None
     classify: Classifier | None = None

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from penstock.model.errors import Duration, InvalidOption, in_seconds
-from penstock.model.retry import Retry, Strategy
+from penstock.model.retry import PolicyName, Retry, Strategy
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ class Inherit(Enum):
 INHERIT: Final = Inherit.INHERIT
 Inherited: TypeAlias = Literal[Inherit.INHERIT]
 
-RetryOption: TypeAlias = Retry | str | int
+RetryOption: TypeAlias = Retry | PolicyName | int
 
 
 def nearest(given: T | Inherited, inherited: T) -> T:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from penstock.model.errors import InvalidOption, InvalidValue
-from penstock.model.retry import Retry
+from penstock.model.retry import PolicyName, Retry
 from penstock.model.values import dumps, loads
 from penstock.tasks.inherit import INHERIT, Inherited, RetryOption, time_limit
 
@@ -64,7 +64,7 @@ def _retry(stored: Any) -> RetryOption | None:
     if isinstance(stored, dict):
         return Retry(**stored)
     Retry.of(stored)
-    chosen: str | int = stored
+    chosen: PolicyName | int = stored
     return chosen
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.engine import Retention
 from penstock.model.errors import Duration, InvalidOption, in_seconds
 from penstock.model.names import check_name
-from penstock.model.priority import Priority
+from penstock.model.priority import Priority, PriorityOption
 from penstock.tasks.gate import Gate, Switch, WhenDisabled
 from penstock.tasks.inherit import (
     INHERIT,
@@ -46,7 +46,7 @@ def make_queue(
     concurrency: int | None = None,
     retry: RetryOption | None = None,
     timeout: Duration | Inherited | None = INHERIT,
-    priority: Priority | str | int | None = None,
+    priority: PriorityOption | None = None,
     keep_completed: int | Inherited | None = INHERIT,
     keep_failed: int | Inherited | None = INHERIT,
     keep_for: Duration | Inherited | None = INHERIT,

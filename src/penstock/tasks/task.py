@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 from penstock.model.errors import Disabled, Duration, in_seconds
 from penstock.model.job import NewJob
 from penstock.model.names import check_text
-from penstock.model.priority import Priority
+from penstock.model.priority import Priority, PriorityOption
 from penstock.model.retry import Retry
 from penstock.tasks import overrides
 from penstock.tasks.arguments import Arguments
@@ -74,7 +74,7 @@ class Sendable(Generic[P, R]):
         self,
         *,
         delay: Duration | None = None,
-        priority: Priority | str | int | None = None,
+        priority: PriorityOption | None = None,
         owner: str | None = None,
         key: str | None = None,
         retry: RetryOption | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -61,7 +62,7 @@ class Box:
         await self.app.aclose()
         self.app.move_to(*self._before)
 
-    def advance(self, seconds: float = 0, **more: float) -> None:
+    def advance(self, seconds: float | timedelta = 0, **more: float) -> None:
         """Move the clock: `advance(30)`, `advance(hours=2)`. Nothing runs until you drain."""
         self.clock.advance(seconds, **more)
 
