@@ -179,7 +179,7 @@ def _facts(letter: DeadLetter) -> dict[str, str]:
         if letter.first_started_at
         else "never",
         "ran for": f"{letter.ran_for:.3f} s",
-        "arguments": json.dumps(letter.args, ensure_ascii=False),
+        "arguments": letter.args_json,
     }
     if letter.recovered_as:
         facts["recovered as"] = letter.recovered_as

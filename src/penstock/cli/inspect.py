@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
@@ -215,7 +214,7 @@ def _show(job: Job) -> None:
         ("suspect", f"runs alone; {job.crashes} crashes" if job.suspect else None),
         ("recovered from", job.recovered_from),
         ("recovered as", job.recovered_as),
-        ("arguments", json.dumps(job.args, ensure_ascii=False)),
+        ("arguments", job.args_json),
         ("result", None if job.result_json is None else job.result_json),
     ]
     for name, value in facts:

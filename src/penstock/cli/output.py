@@ -15,6 +15,7 @@ from rich.text import Text
 from penstock.cli.layout import Layout
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
+from penstock.model.values import readable
 
 console = Console()
 errors = Console(stderr=True)
@@ -103,8 +104,8 @@ def ago(when: datetime | None) -> str:
 def job_json(job: Job) -> dict[str, Any]:
     """A job as programs read it."""
     record = dataclasses.asdict(job)
-    record["args"] = job.args
-    record["result"] = job.result
+    record["args"] = readable(job.args_json)
+    record["result"] = readable(job.result_json)
     record["status"] = job.status
     for name in ("args_json", "result_json", "options_json"):
         del record[name]
@@ -118,12 +119,12 @@ def dead_json(letter: DeadLetter) -> dict[str, Any]:
             "id": letter.job_id,
             "task": letter.task,
             "queue": letter.queue,
-            "args": letter.args,
+            "args": readable(letter.args_json),
             "key": letter.key,
             "owner": letter.owner,
             "priority": letter.priority,
             "max_attempts": letter.max_attempts,
-            "options": json.loads(letter.options_json or "{}"),
+            "options": readable(letter.options_json or "{}"),
         },
         "failure": {
             "reason": letter.reason,
