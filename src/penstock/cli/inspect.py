@@ -28,6 +28,7 @@ from penstock.cli.output import (
     print_json,
     print_table,
     say,
+    show_places,
     state_text,
 )
 from penstock.engine import JobFilter
@@ -222,8 +223,7 @@ def _show(job: Job) -> None:
             say(f"  {name:<15}{value}")
     for error in job.errors:
         say(f"\n  attempt {error['attempt']}: {error['type']}: {error['message']}", "red")
-        for line in (error.get("traceback") or "").splitlines():
-            say(f"    {line}", "bright_black")
+        show_places(error)
     if next_step := _next_step(job):
         say(f"\n  {next_step}", "bright_black")
 

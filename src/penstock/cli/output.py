@@ -70,6 +70,21 @@ def say(text: str, style: str = "") -> None:
     console.print(Text(text, style=style), soft_wrap=True)
 
 
+def show_places(error: Mapping[str, Any]) -> None:
+    """Where an error came from, and what lies behind it."""
+    for line in (error.get("traceback") or "").splitlines():
+        say(f"    {line}", "bright_black")
+    if note := error.get("note"):
+        say(f"    ({note})", "bright_black")
+    for cause in error.get("causes", ()):
+        say(f"    {_HOW.get(cause['how'], cause['how'])} {cause['type']}: {cause['message']}", "red")
+        for line in cause["traceback"].splitlines():
+            say(f"      {line}", "bright_black")
+
+
+_HOW = {"cause": "caused by", "context": "raised while handling", "member": "with"}
+
+
 def complain(text: str) -> None:
     """An error, on standard error."""
     errors.print(Text.assemble(("error", "red"), f" {text}"), soft_wrap=True)

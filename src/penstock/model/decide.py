@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from penstock.model.causes import causes_of
 from penstock.model.errors import MAX_SECONDS, NoOp, RateLimited, Snooze, Unrecoverable
 from penstock.model.failure import (
     Classifier,
@@ -119,6 +120,7 @@ def _end_of(error: BaseException, policy: Retry, rule: Classifier | None) -> End
         retry=not permanent and policy.allows(error, failure_class),
         retry_after=_bounded(error.retry_after) if isinstance(error, RateLimited) else None,
         note=note,
+        causes=causes_of(error),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from penstock.model.errors import InvalidArguments, InvalidValue, RateLimited, Unrecoverable
 
@@ -85,6 +85,7 @@ class Failure:
     retry: bool = True
     retry_after: float | None = None
     note: str | None = None  # what went wrong while it was looked at
+    causes: tuple[dict[str, Any], ...] = ()  # what lies behind it, nearest first
 
 
 class Verdict(NamedTuple):

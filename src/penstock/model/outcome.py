@@ -128,4 +128,6 @@ def error_record(failure: Failure, attempt: int, ran_for: float, worker: str) ->
     }
     if failure.note:
         record["note"] = failure.note
+    if failure.causes:
+        record["causes"] = failure.causes
     return json.dumps(record, ensure_ascii=False)
