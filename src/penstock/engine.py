@@ -312,6 +312,8 @@ class Engine(Protocol):
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
         """Make new jobs of dead letters, attempts reset, keys taken over, linked both ways.
 
+        They have no expiry, whatever the first had: somebody asked for them now.
+
         Answers the id of the job each was recovered as, also where that happened earlier; None for no such
         dead letter.
         """

@@ -128,7 +128,7 @@ class Ops:
     async def recover(self, job_id: str, args: Mapping[str, Any] | None = None) -> str:
         """Make a new job of a dead letter, with attempts reset; the id of that job, also the second time.
 
-        `args` replaces the payload, and must fit the task.
+        `args` replaces the payload, and must fit the task. The new job does not expire: somebody wants it.
         """
         letter = await self.dead_letter(job_id)
         payload = None if args is None else self._payload(letter.task, args)
