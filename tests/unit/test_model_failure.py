@@ -3,10 +3,14 @@
 import pytest
 
 from penstock.model.errors import (
+    CalledInLoop,
     InvalidArguments,
+    InvalidOption,
     InvalidValue,
     Problem,
     RateLimited,
+    UnknownQueue,
+    UnknownTask,
     Unrecoverable,
     ValueTooLarge,
 )
@@ -75,6 +79,10 @@ def test_every_class_is_handled():
         (coded("LOGIC_ERROR"), "logic_error"),
         (coded("SYSTEM_FAILURE"), "system_failure"),
         (coded("WHATEVER"), "transient"),
+        (CalledInLoop("use aenqueue"), "logic_error"),
+        (InvalidOption("no such"), "logic_error"),
+        (UnknownTask("no such"), "logic_error"),
+        (UnknownQueue("no such"), "logic_error"),
     ],
 )
 def test_errors_are_classified_by_type_then_code_and_else_transient(error, expected):

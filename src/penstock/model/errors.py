@@ -24,7 +24,7 @@ PenstockError
 ├── ResultUnavailable           the job ended, or is still running, without a result to give
 │   ├── JobFailed
 │   ├── JobCancelled
-│   ├── ResultDropped           the work is done; its result was too large to keep
+│   ├── ResultDropped           the work is done; its result could not be kept
 │   └── ResultTimeout           (also a TimeoutError)
 └── Signal                      raised by handlers to say how the run ended
     ├── Unrecoverable           fail at once, keep the remaining attempts unused

@@ -9,7 +9,16 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Any, NamedTuple, TypeAlias
 
-from penstock.model.errors import InvalidArguments, InvalidValue, RateLimited, Unrecoverable
+from penstock.model.errors import (
+    CalledInLoop,
+    InvalidArguments,
+    InvalidOption,
+    InvalidValue,
+    RateLimited,
+    UnknownQueue,
+    UnknownTask,
+    Unrecoverable,
+)
 
 MAX_NAME = 100
 MAX_MESSAGE = 2_000
@@ -56,6 +65,10 @@ BY_TYPE: dict[type[BaseException], FailureClass] = {
     Unrecoverable: FailureClass.LOGIC_ERROR,
     InvalidArguments: FailureClass.INVALID_INPUT,
     InvalidValue: FailureClass.INVALID_INPUT,
+    InvalidOption: FailureClass.LOGIC_ERROR,
+    UnknownQueue: FailureClass.LOGIC_ERROR,
+    UnknownTask: FailureClass.LOGIC_ERROR,
+    CalledInLoop: FailureClass.LOGIC_ERROR,
 }
 
 BY_CODE: dict[str, FailureClass] = {
