@@ -21,7 +21,7 @@ from penstock.cli.common import (
     load,
     with_ops,
 )
-from penstock.cli.output import ago, console, dead_json, errors, print_json, print_table, say
+from penstock.cli.output import ago, console, dead_json, errors, print_json, print_table, say, show_places
 from penstock.engine import DeadFilter
 from penstock.model.errors import InvalidOption
 from penstock.model.job import DeadLetter
@@ -100,8 +100,7 @@ def show(job_id: str, app_ref: AppOption = None, as_json: JsonOption = False) ->
         say(f"  {name:<15}{value}")
     if letter.error:
         say(f"\n  {_summary(letter)}", "red")
-        for line in (letter.error.get("traceback") or "").splitlines():
-            say(f"    {line}", "bright_black")
+        show_places(letter.error)
     if letter.recovered_as is None:
         say(f"\n  Run it again: penstock dlq recover {letter.job_id}", "bright_black")
 
@@ -179,7 +178,7 @@ def _facts(letter: DeadLetter) -> dict[str, str]:
         if letter.first_started_at
         else "never",
         "ran for": f"{letter.ran_for:.3f} s",
-        "arguments": json.dumps(letter.args, ensure_ascii=False),
+        "arguments": letter.args_json,
     }
     if letter.recovered_as:
         facts["recovered as"] = letter.recovered_as

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated
@@ -29,6 +28,7 @@ from penstock.cli.output import (
     print_json,
     print_table,
     say,
+    show_places,
     state_text,
 )
 from penstock.engine import JobFilter
@@ -215,7 +215,7 @@ def _show(job: Job) -> None:
         ("suspect", f"runs alone; {job.crashes} crashes" if job.suspect else None),
         ("recovered from", job.recovered_from),
         ("recovered as", job.recovered_as),
-        ("arguments", json.dumps(job.args, ensure_ascii=False)),
+        ("arguments", job.args_json),
         ("result", None if job.result_json is None else job.result_json),
     ]
     for name, value in facts:
@@ -223,8 +223,7 @@ def _show(job: Job) -> None:
             say(f"  {name:<15}{value}")
     for error in job.errors:
         say(f"\n  attempt {error['attempt']}: {error['type']}: {error['message']}", "red")
-        for line in (error.get("traceback") or "").splitlines():
-            say(f"    {line}", "bright_black")
+        show_places(error)
     if next_step := _next_step(job):
         say(f"\n  {next_step}", "bright_black")
 

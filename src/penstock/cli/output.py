@@ -15,6 +15,7 @@ from rich.text import Text
 from penstock.cli.layout import Layout
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
+from penstock.model.values import readable
 
 console = Console()
 errors = Console(stderr=True)
@@ -69,6 +70,21 @@ def say(text: str, style: str = "") -> None:
     console.print(Text(text, style=style), soft_wrap=True)
 
 
+def show_places(error: Mapping[str, Any]) -> None:
+    """Where an error came from, and what lies behind it."""
+    for line in (error.get("traceback") or "").splitlines():
+        say(f"    {line}", "bright_black")
+    if note := error.get("note"):
+        say(f"    ({note})", "bright_black")
+    for cause in error.get("causes", ()):
+        say(f"    {_HOW.get(cause['how'], cause['how'])} {cause['type']}: {cause['message']}", "red")
+        for line in cause["traceback"].splitlines():
+            say(f"      {line}", "bright_black")
+
+
+_HOW = {"cause": "caused by", "context": "raised while handling", "member": "with"}
+
+
 def complain(text: str) -> None:
     """An error, on standard error."""
     errors.print(Text.assemble(("error", "red"), f" {text}"), soft_wrap=True)
@@ -103,8 +119,8 @@ def ago(when: datetime | None) -> str:
 def job_json(job: Job) -> dict[str, Any]:
     """A job as programs read it."""
     record = dataclasses.asdict(job)
-    record["args"] = job.args
-    record["result"] = job.result
+    record["args"] = readable(job.args_json)
+    record["result"] = readable(job.result_json)
     record["status"] = job.status
     for name in ("args_json", "result_json", "options_json"):
         del record[name]
@@ -118,12 +134,12 @@ def dead_json(letter: DeadLetter) -> dict[str, Any]:
             "id": letter.job_id,
             "task": letter.task,
             "queue": letter.queue,
-            "args": letter.args,
+            "args": readable(letter.args_json),
             "key": letter.key,
             "owner": letter.owner,
             "priority": letter.priority,
             "max_attempts": letter.max_attempts,
-            "options": json.loads(letter.options_json or "{}"),
+            "options": readable(letter.options_json or "{}"),
         },
         "failure": {
             "reason": letter.reason,

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from penstock.model.errors import InvalidOption
+from penstock.model.errors import MAX_SECONDS, InvalidOption
 from penstock.model.retry import Retry
 from penstock.model.values import MAX_ARGS_BYTES, MAX_RESULT_BYTES
 
@@ -37,22 +37,26 @@ class Settings(BaseModel):
         5, ge=1, validation_alias=_named("PENSTOCK_CONCURRENCY", "JOB_QUEUE_WORKER_CONCURRENCY")
     )  # slots per worker process
     processes: int = Field(1, ge=1)
-    lease: float = Field(30.0, gt=0)  # seconds without a heartbeat after which a worker is given up
-    grace: float = Field(30.0, ge=0)  # seconds that running jobs get to finish at shutdown
-    timeout: float | None = Field(300.0, gt=0)  # seconds a run may take
+    lease: float = Field(
+        30.0, gt=0, le=MAX_SECONDS
+    )  # seconds without a heartbeat after which a worker is given up
+    grace: float = Field(30.0, ge=0, le=MAX_SECONDS)  # seconds that running jobs get to finish at shutdown
+    timeout: float | None = Field(300.0, gt=0, le=MAX_SECONDS)  # seconds a run may take
     retry: str | None = None  # the name of a policy, in place of attempts and retry_delay
     attempts: int = Field(3, ge=1, validation_alias=_named("PENSTOCK_ATTEMPTS", "JOB_QUEUE_DEFAULT_ATTEMPTS"))
-    retry_delay: float = Field(5.0, ge=0)  # seconds before the first retry
-    backoff_ms: float | None = Field(None, ge=0, validation_alias=_named("JOB_QUEUE_DEFAULT_BACKOFF_MS"))
+    retry_delay: float = Field(5.0, ge=0, le=MAX_SECONDS)  # seconds before the first retry
+    backoff_ms: float | None = Field(
+        None, ge=0, le=MAX_SECONDS * 1_000, validation_alias=_named("JOB_QUEUE_DEFAULT_BACKOFF_MS")
+    )
     keep_completed: int | None = Field(
         1_000, ge=0, validation_alias=_named("PENSTOCK_KEEP_COMPLETED", "JOB_QUEUE_REMOVE_ON_COMPLETE")
     )
     keep_failed: int | None = Field(
         5_000, ge=0, validation_alias=_named("PENSTOCK_KEEP_FAILED", "JOB_QUEUE_REMOVE_ON_FAIL")
     )
-    keep_for: float | None = Field(DAY, ge=0)  # seconds since the end
+    keep_for: float | None = Field(DAY, ge=0, le=MAX_SECONDS)  # seconds since the end
     clean_up_at: time = time(3)  # of the day, in UTC: when what is older than keep_for is removed
-    keep_dead_letters_for: float = Field(30 * DAY, ge=0)
+    keep_dead_letters_for: float = Field(30 * DAY, ge=0, le=MAX_SECONDS)
     max_args_bytes: int = Field(MAX_ARGS_BYTES, ge=2)
     max_result_bytes: int = Field(MAX_RESULT_BYTES, ge=2)
 
