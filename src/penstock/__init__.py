@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from penstock.app import Penstock
     from penstock.model.errors import (
+        AccessRefused,
+        ActionRefused,
         CalledInLoop,
         Disabled,
         EngineError,
+        EngineFull,
         EngineUnavailable,
+        EngineUnsafe,
         EnqueueError,
         InvalidArguments,
         InvalidOption,
@@ -22,18 +26,24 @@ if TYPE_CHECKING:
         JobCancelled,
         JobFailed,
         JobNotFound,
+        MissingExtra,
         NoOp,
         OutcomeUnknown,
         PenstockError,
+        Problem,
         RateLimited,
         ResultDropped,
         ResultTimeout,
         ResultUnavailable,
+        SchemaMissing,
+        SchemaTooNew,
+        Signal,
         Snooze,
         UnknownQueue,
         UnknownTask,
         Unrecoverable,
         ValueTooLarge,
+        WorkerExpired,
     )
     from penstock.model.failure import FailureClass
     from penstock.model.job import Job
@@ -48,12 +58,16 @@ if TYPE_CHECKING:
     from penstock.tasks.task import Task
 
 __all__ = [
+    "AccessRefused",
+    "ActionRefused",
     "Call",
     "CalledInLoop",
     "Context",
     "Disabled",
     "EngineError",
+    "EngineFull",
     "EngineUnavailable",
+    "EngineUnsafe",
     "EnqueueError",
     "FailureClass",
     "InvalidArguments",
@@ -64,18 +78,23 @@ __all__ = [
     "JobFailed",
     "JobHandle",
     "JobNotFound",
+    "MissingExtra",
     "NoOp",
     "OutcomeUnknown",
     "Penstock",
     "PenstockError",
     "Priority",
+    "Problem",
     "Queue",
     "RateLimited",
     "ResultDropped",
     "ResultTimeout",
     "ResultUnavailable",
     "Retry",
+    "SchemaMissing",
+    "SchemaTooNew",
     "Settings",
+    "Signal",
     "Snooze",
     "State",
     "SyncContext",
@@ -84,6 +103,7 @@ __all__ = [
     "UnknownTask",
     "Unrecoverable",
     "ValueTooLarge",
+    "WorkerExpired",
 ]
 
 _HOMES = {

@@ -16,7 +16,7 @@ Durations cross this interface on the way in, instants only on the way out.
 **Order.** Within a lane, jobs are claimed by rank: the due time less the head start of the priority; equal
 ranks in the order of their ids. A queue's *open lane* bears the queue's own name. Other lanes are rows of
 their own, and say who may claim from them: a parked lane is open to workers that know its task by another
-signature than the one that did not fit.
+signature than those that did not fit.
 
 **Attempts** are counted at claim. An outcome with `refund` gives the attempt back.
 
@@ -315,6 +315,8 @@ class Engine(Protocol):
 
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
         """Make new jobs of dead letters, attempts reset, keys taken over, linked both ways.
+
+        They have no expiry, whatever the first had: somebody asked for them now.
 
         Answers the id of the job each was recovered as, also where that happened earlier; None for no such
         dead letter.

@@ -18,7 +18,7 @@ from penstock.engine import (
     Recovery,
     WorkerInfo,
 )
-from penstock.model.errors import ActionRefused, InvalidOption, JobNotFound, UnknownQueue
+from penstock.model.errors import MAX_SECONDS, ActionRefused, InvalidOption, JobNotFound, UnknownQueue
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
@@ -171,6 +171,7 @@ class Ops:
         """Make a new job of a dead letter, with attempts reset; that same job the second time.
 
         `args` replaces the payload, and must fit the task; ActionRefused where it has been recovered before.
+        The new job does not expire: somebody wants it.
         """
         letter = await self.dead_letter(job_id)
         payload = None if args is None else self._payload(letter.task, args)
@@ -202,7 +203,8 @@ class Ops:
                 return
             after = page[-1].job_id
             wanted = [
-                Recovery(letter.job_id, new_id(), None, (done + n) / rate) for n, letter in enumerate(page)
+                Recovery(letter.job_id, new_id(), None, min((done + n) / rate, MAX_SECONDS))
+                for n, letter in enumerate(page)
             ]
             done += len(page)
             for new in await self._engine.recover(wanted):

@@ -233,3 +233,8 @@ def test_help_is_grouped_and_fits_a_screen(run: Run) -> None:
     said = run("--help", columns=80)
     assert all(word in said.out for word in ("Run", "Look", "Act", "worker", "dlq"))
     assert len(said.out.splitlines()) <= 35
+
+
+@pytest.mark.parametrize("words", [("job",), ("dlq", "show")])
+def test_an_error_is_shown_with_what_lies_behind_it(run: Run, dead: str, words: tuple[str, ...]) -> None:
+    assert "caused by KeyError: 'the shelf is empty'" in run(*words, dead).out

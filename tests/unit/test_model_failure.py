@@ -3,10 +3,14 @@
 import pytest
 
 from penstock.model.errors import (
+    CalledInLoop,
     InvalidArguments,
+    InvalidOption,
     InvalidValue,
     Problem,
     RateLimited,
+    UnknownQueue,
+    UnknownTask,
     Unrecoverable,
     ValueTooLarge,
 )
@@ -70,15 +74,19 @@ def test_every_class_is_handled():
         (coded("LOGIC_ERROR"), "logic_error"),
         (coded("SYSTEM_FAILURE"), "system_failure"),
         (coded("WHATEVER"), "transient"),
+        (CalledInLoop("use aenqueue"), "logic_error"),
+        (InvalidOption("no such"), "logic_error"),
+        (UnknownTask("no such"), "logic_error"),
+        (UnknownQueue("no such"), "logic_error"),
     ],
 )
 def test_errors_are_classified_by_type_then_code_and_else_transient(error, expected):
-    assert classify(error) == expected
+    assert classify(error) == (expected, None)
 
 
 @pytest.mark.parametrize("answer", ["logic_error", FailureClass.LOGIC_ERROR])
 def test_the_users_rule_comes_first(answer):
-    assert classify(RateLimited(5), lambda _: answer) is FailureClass.LOGIC_ERROR
+    assert classify(RateLimited(5), lambda _: answer).failure_class is FailureClass.LOGIC_ERROR
 
 
 def broken(_error: BaseException) -> FailureClass:
@@ -87,7 +95,7 @@ def broken(_error: BaseException) -> FailureClass:
 
 @pytest.mark.parametrize("rule", [lambda _: None, lambda _: "no such class", broken])
 def test_a_rule_that_does_not_answer_hides_nothing(rule):
-    assert classify(RateLimited(5), rule) is FailureClass.RATE_LIMIT
+    assert classify(RateLimited(5), rule).failure_class is FailureClass.RATE_LIMIT
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,6 @@ def since(text: str | None) -> datetime | None:
     if text is None:
         return None
     number, unit = text[:-1], text[-1:]
-    if unit not in _UNITS or not number.isdecimal() or len(number) > 6:
+    if unit not in _UNITS or not number.isdecimal() or len(number) > 5:
         raise InvalidOption(f"{text!r} is not a time; write 30s, 15m, 2h or 7d")
     return datetime.now(UTC) - timedelta(seconds=int(number) * _UNITS[unit])

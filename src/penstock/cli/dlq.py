@@ -32,6 +32,7 @@ from penstock.cli.output import (
     print_table,
     recovered_text,
     say,
+    show_places,
 )
 from penstock.engine import DeadFilter
 from penstock.model.errors import InvalidOption
@@ -118,8 +119,7 @@ def show(job_id: str, app_ref: AppOption = None, as_json: JsonOption = False) ->
         say(f"  {name:<15}{value}")
     if letter.error:
         say(f"\n  {_summary(letter)}", "red")
-        for line in (letter.error.get("traceback") or "").splitlines():
-            say(f"    {line}", "bright_black")
+        show_places(letter.error)
     if letter.recovered_as is None:
         say(f"\n  Run it again: {command(f'dlq recover {letter.job_id}', app_ref)}", "bright_black")
 
@@ -201,7 +201,7 @@ def _facts(letter: DeadLetter) -> dict[str, str]:
         if letter.first_started_at
         else "never",
         "ran for": f"{letter.ran_for:.3f} s",
-        "arguments": json.dumps(letter.args, ensure_ascii=False),
+        "arguments": letter.args_json,
     }
     if letter.owner:
         facts["owner"] = letter.owner

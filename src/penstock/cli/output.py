@@ -17,6 +17,7 @@ from rich.text import Text
 from penstock.cli.layout import Layout
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
+from penstock.model.values import readable
 
 
 class OutputError(Exception):
@@ -116,6 +117,21 @@ def say(text: str, style: str = "") -> None:
     console.print(Text(text, style=style), soft_wrap=True)
 
 
+def show_places(error: Mapping[str, Any]) -> None:
+    """Where an error came from, and what lies behind it."""
+    for line in (error.get("traceback") or "").splitlines():
+        say(f"    {line}", "bright_black")
+    if note := error.get("note"):
+        say(f"    ({note})", "bright_black")
+    for cause in error.get("causes", ()):
+        say(f"    {_HOW.get(cause['how'], cause['how'])} {cause['type']}: {cause['message']}", "red")
+        for line in cause["traceback"].splitlines():
+            say(f"      {line}", "bright_black")
+
+
+_HOW = {"cause": "caused by", "context": "raised while handling", "member": "with"}
+
+
 def complain(text: str) -> None:
     """An error, on standard error."""
     errors.print(Text.assemble(("error", "red"), f" {text}"), soft_wrap=True)
@@ -167,10 +183,10 @@ def ago(when: datetime | None) -> str:
 def job_json(job: Job) -> dict[str, Any]:
     """A job as programs read it."""
     record = dataclasses.asdict(job)
-    record["args"] = job.args
-    record["result"] = job.result
+    record["args"] = readable(job.args_json)
+    record["result"] = readable(job.result_json)
     record["status"] = job.status
-    record["options"] = json.loads(job.options_json or "{}")
+    record["options"] = readable(job.options_json) or {}
     for name in ("args_json", "result_json", "options_json"):
         del record[name]
     return record
@@ -183,12 +199,12 @@ def dead_json(letter: DeadLetter) -> dict[str, Any]:
             "id": letter.job_id,
             "task": letter.task,
             "queue": letter.queue,
-            "args": letter.args,
+            "args": readable(letter.args_json),
             "key": letter.key,
             "owner": letter.owner,
             "priority": letter.priority,
             "max_attempts": letter.max_attempts,
-            "options": json.loads(letter.options_json or "{}"),
+            "options": readable(letter.options_json or "{}"),
         },
         "failure": {
             "reason": letter.reason,

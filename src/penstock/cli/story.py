@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from datetime import datetime
 
 from rich.text import Text
 
 from penstock.cli.common import command
-from penstock.cli.output import ago, console, counted, progress_text, say, state_text
+from penstock.cli.output import ago, console, counted, progress_text, say, show_places, state_text
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
 from penstock.ops import Story
@@ -25,8 +24,7 @@ def show(story: Story, ref: str | None) -> None:
     for error in job.errors:
         at = f", {_when(datetime.fromisoformat(error['at']))}" if error.get("at") else ""
         say(f"\n  attempt {error['attempt']}{at}: {error['type']}: {error['message']}", "red")
-        for line in (error.get("traceback") or "").splitlines():
-            say(f"    {line}", "bright_black")
+        show_places(error)
     if next_step := _next_step(story, ref):
         say(f"\n  {next_step}", "bright_black")
 
@@ -38,7 +36,7 @@ def _facts(story: Story, ref: str | None) -> Iterator[tuple[str, str | None]]:
     yield "owner", job.owner
     yield "lane", job.lane if job.lane != job.queue else None
     yield "priority", job.priority.name.lower()
-    yield "options", _options(job)
+    yield "options", job.options_json
     yield "attempt", f"{job.attempt} of {job.max_attempts}"
     yield from _times(job)
     yield "ran for", f"{job.ran_for:.3f} s" if job.ran_for else None
@@ -51,7 +49,7 @@ def _facts(story: Story, ref: str | None) -> Iterator[tuple[str, str | None]]:
     yield "recovered from", job.recovered_from
     yield "recovered as", job.recovered_as
     yield "dead letter", _letter(story.dead_letter, ref)
-    yield "arguments", json.dumps(job.args, ensure_ascii=False)
+    yield "arguments", job.args_json
     yield "result", job.result_json
 
 
@@ -64,10 +62,6 @@ def _times(job: Job) -> Iterator[tuple[str, str | None]]:
     yield "first started" if job.attempt > 1 else "started", _when(job.started_at)
     yield "last started", _when(job.claimed_at) if job.attempt > 1 else None
     yield "finished", _when(job.finished_at)
-
-
-def _options(job: Job) -> str | None:
-    return json.dumps(json.loads(job.options_json), ensure_ascii=False) if job.options_json else None
 
 
 def _suspect(job: Job) -> str | None:

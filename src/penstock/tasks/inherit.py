@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from enum import Enum
 from typing import Final, Literal, TypeAlias, TypeVar
 
-from penstock.model.errors import InvalidOption, not_negative
-from penstock.model.retry import Retry, Strategy
+from penstock.model.errors import Duration, InvalidOption, in_seconds
+from penstock.model.retry import PolicyName, Retry, Strategy
 
 T = TypeVar("T")
 
@@ -27,8 +26,7 @@ class Inherit(Enum):
 INHERIT: Final = Inherit.INHERIT
 Inherited: TypeAlias = Literal[Inherit.INHERIT]
 
-Duration: TypeAlias = float | timedelta
-RetryOption: TypeAlias = Retry | str | int
+RetryOption: TypeAlias = Retry | PolicyName | int
 
 
 def nearest(given: T | Inherited, inherited: T) -> T:
@@ -36,20 +34,11 @@ def nearest(given: T | Inherited, inherited: T) -> T:
     return inherited if given is INHERIT else given
 
 
-def seconds(what: str, value: Duration) -> float:
-    """Read a duration given as seconds or as a timedelta."""
-    if isinstance(value, timedelta):
-        value = value.total_seconds()
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidOption(f"{what} takes seconds or a timedelta, not {type(value).__name__}")
-    return not_negative(what, value)
-
-
 def time_limit(what: str, value: Duration | None) -> float | None:
     """Read a timeout: more than 0 seconds, or None for no limit."""
     if value is None:
         return None
-    limit = seconds(what, value)
+    limit = in_seconds(what, value)
     if limit == 0:
         raise InvalidOption(f"{what} of 0 would end every run at once; use None for no limit")
     return limit

@@ -8,19 +8,17 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from penstock.engine import Retention
-from penstock.model.errors import InvalidOption
+from penstock.model.errors import Duration, InvalidOption, in_seconds
 from penstock.model.names import check_name
-from penstock.model.priority import Priority
+from penstock.model.priority import Priority, PriorityOption
 from penstock.tasks.gate import Gate, Switch, WhenDisabled
 from penstock.tasks.inherit import (
     INHERIT,
-    Duration,
     Inherited,
     RetryOption,
     count,
     nearest,
     policy,
-    seconds,
     time_limit,
 )
 from penstock.tasks.queue import Queue
@@ -51,7 +49,7 @@ def make_queue(
     concurrency: int | None = None,
     retry: RetryOption | None = None,
     timeout: Duration | Inherited | None = INHERIT,
-    priority: Priority | str | int | None = None,
+    priority: PriorityOption | None = None,
     keep_completed: int | Inherited | None = INHERIT,
     keep_failed: int | Inherited | None = INHERIT,
     keep_for: Duration | Inherited | None = INHERIT,
@@ -124,4 +122,4 @@ def _kept(what: str, value: int | None) -> int | None:
 
 
 def _age(what: str, value: Duration | None) -> float | None:
-    return None if value is None else seconds(what, value)
+    return None if value is None else in_seconds(what, value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from penstock.model.errors import InvalidOption
+from penstock.model.errors import MAX_SECONDS, InvalidOption
 from penstock.model.retry import Retry
 from penstock.model.values import MAX_ARGS_BYTES, MAX_RESULT_BYTES
 from penstock.tasks.inherit import MAX_PROCESSES, MAX_SLOTS
@@ -41,16 +41,20 @@ class Settings(BaseModel):
         validation_alias=_named("PENSTOCK_CONCURRENCY", "JOB_QUEUE_WORKER_CONCURRENCY"),
     )  # slots per worker process
     processes: int = Field(default=1, ge=1, le=MAX_PROCESSES)
-    lease: float = Field(default=30.0, ge=1)  # seconds without a heartbeat after which a worker is given up
-    grace: float = Field(default=30.0, ge=0)  # seconds that running jobs get to finish at shutdown
-    timeout: float | None = Field(default=300.0, gt=0)  # seconds a run may take
+    lease: float = Field(
+        default=30.0, ge=1, le=MAX_SECONDS
+    )  # seconds without a heartbeat after which a worker is given up
+    grace: float = Field(
+        default=30.0, ge=0, le=MAX_SECONDS
+    )  # seconds that running jobs get to finish at shutdown
+    timeout: float | None = Field(default=300.0, gt=0, le=MAX_SECONDS)  # seconds a run may take
     retry: str | None = None  # the name of a policy, in place of attempts and retry_delay
     attempts: int = Field(
         default=3, ge=1, validation_alias=_named("PENSTOCK_ATTEMPTS", "JOB_QUEUE_DEFAULT_ATTEMPTS")
     )
-    retry_delay: float = Field(default=5.0, ge=0)  # seconds before the first retry
+    retry_delay: float = Field(default=5.0, ge=0, le=MAX_SECONDS)  # seconds before the first retry
     backoff_ms: float | None = Field(
-        default=None, ge=0, validation_alias=_named("JOB_QUEUE_DEFAULT_BACKOFF_MS")
+        default=None, ge=0, le=MAX_SECONDS * 1_000, validation_alias=_named("JOB_QUEUE_DEFAULT_BACKOFF_MS")
     )
     keep_completed: int | None = Field(
         default=1_000,
@@ -60,9 +64,9 @@ class Settings(BaseModel):
     keep_failed: int | None = Field(
         default=5_000, ge=0, validation_alias=_named("PENSTOCK_KEEP_FAILED", "JOB_QUEUE_REMOVE_ON_FAIL")
     )
-    keep_for: float | None = Field(default=DAY, ge=0)  # seconds since the end
+    keep_for: float | None = Field(default=DAY, ge=0, le=MAX_SECONDS)  # seconds since the end
     clean_up_at: time = time(3)  # of the day, in UTC: when what is older than keep_for is removed
-    keep_dead_letters_for: float = Field(default=30 * DAY, ge=0)
+    keep_dead_letters_for: float = Field(default=30 * DAY, ge=0, le=MAX_SECONDS)
     max_args_bytes: int = Field(default=MAX_ARGS_BYTES, ge=2)
     max_result_bytes: int = Field(default=MAX_RESULT_BYTES, ge=2)
 
