@@ -25,6 +25,7 @@ class FakeSupervised:
         self.drained: list[bool] = []
         self.lived = 0.0
         self.ended_well = False
+        self.began = False
         self.over = asyncio.Event()
         self.born.append(self)
 
@@ -36,7 +37,11 @@ class FakeSupervised:
         life = self.lives.pop(0) if self.lives else None
         if isinstance(life, Exception):
             raise life
+        if life == "begins, and is not heard of again":
+            self.began = True
+            raise EngineUnavailable("away")
         if life is not None:
+            self.began = True
             self.ended_well = life == "well"
             return
         await self.over.wait()
@@ -117,6 +122,30 @@ async def test_an_app_that_broke_later_is_tried_again(
     assert await running == 0
     assert boss.problem is None
     assert "syntax error" in caplog.text
+
+
+async def test_an_outage_in_which_a_worker_ends_and_none_can_start_does_not_end_the_supervisor(
+    fake: type[FakeSupervised],
+) -> None:
+    away = BadApp("EngineUnavailable: away")
+    fake.lives = ["begins, and is not heard of again", away, away, away]
+    boss = make_supervisor()
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 5)
+    boss.stop()
+    assert await running == 0
+    assert boss.problem is None
+
+
+async def test_what_one_worker_process_has_shown_to_work_counts_for_the_others(
+    fake: type[FakeSupervised],
+) -> None:
+    fake.lives = ["well", BadApp("away")]
+    boss = make_supervisor(2)
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 4)
+    boss.stop()
+    assert await running == 0
 
 
 async def test_an_app_that_fails_while_we_stop_is_no_problem(fake: type[FakeSupervised]) -> None:

@@ -53,6 +53,7 @@ class Supervised:
         self._grace = 30.0
         self._began = time.monotonic()
         self._drain: str | None = None
+        self.began = False  # it was registered and told to go
         self.ended_well = False
 
     @property
@@ -118,6 +119,7 @@ class Supervised:
         log.info(
             "worker %s takes jobs from %s, %d at once", worker.name, ", ".join(worker.queues), worker.slots
         )
+        self.began = True
         self._tell({"go": True})
         if self._drain is not None:
             self._tell({"drain": self._drain})

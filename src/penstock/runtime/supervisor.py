@@ -46,6 +46,7 @@ class Supervisor:
         self._workers: list[Supervised] = []
         self._signals = 0
         self._stopping = asyncio.Event()
+        self._began = False
         self.problem: str | None = None  # why it could not begin
 
     async def run(self) -> int:
@@ -77,13 +78,11 @@ class Supervisor:
     async def _keep_one(self) -> None:
         """Keep one worker process alive: when it ends, take its jobs back and start another."""
         backoff = Backoff(first=0.1, cap=10.0)
-        began_once = False
         while not self._stopping.is_set():
             worker = Supervised(self._options.app_ref, self._options.wishes, self._options.log_level)
             self._workers.append(worker)
             try:
                 await worker.live(self._engine_for)
-                began_once = True
             except KilledEarly as error:
                 log.error("a worker ended before it began: %s", error)
             except EngineError as error:
@@ -92,18 +91,24 @@ class Supervisor:
             except BadApp as error:
                 if self._stopping.is_set():
                     return
-                if not began_once:
+                if not self._has_begun():
                     self.problem = str(error)
                     self.stop()
                     return
                 log.error("the worker could not start: %s", error)
             finally:
+                self._has_begun()
                 self._workers.remove(worker)
             if worker.lived >= STEADY or worker.ended_well:
                 backoff.reset()
                 continue
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), backoff.next())
+
+    def _has_begun(self) -> bool:
+        """Whether a worker ever began: the app and its engine were good then, so what is wrong may pass."""
+        self._began = self._began or any(worker.began for worker in self._workers)
+        return self._began
 
     async def _engine_for(self, url: str, schema: str) -> Engine:
         """The engine the workers use, opened once, as the first of them names it."""
