@@ -21,7 +21,7 @@ from penstock.model.failure import Failure
 from penstock.model.job import Claim
 from penstock.runtime import child, solo_child
 from penstock.runtime.board import Board
-from penstock.runtime.links import PipeLine
+from penstock.runtime.child_line import ChildLine
 from penstock.runtime.warm import Warm
 from penstock.runtime.wire import pack, unpack
 
@@ -159,7 +159,7 @@ def test_inside_a_child_a_run_ends_as_plain_data() -> None:
 
     sent: list[bytes] = []
 
-    link = PipeLine(CLAIM, "w", sent.append)
+    link = ChildLine(CLAIM, "w", sent.append)
     with asyncio.Runner() as runner:
         empty = CLAIM._replace(args="{}")
         assert solo_child._run(app.tasks["add"], CLAIM, link, runner) == Returned("2")
@@ -167,19 +167,3 @@ def test_inside_a_child_a_run_ends_as_plain_data() -> None:
         assert solo_child._run(app.tasks["nothing"], empty, link, runner) == Returned()
         assert isinstance(solo_child._run(app.tasks["add"], empty, link, runner), Failure)
     assert "half" in unpack(sent[0])["progress"]
-
-
-def test_messages_to_a_child_come_in_order() -> None:
-    import io
-
-    class Lines(io.BytesIO):
-        def __next__(self) -> bytes:
-            line = self.readline()
-            if not line:
-                import threading
-
-                threading.Event().wait()  # the parent lives on
-            return line
-
-    inbox = solo_child._inbox(Lines(pack({"n": 1}) + pack({"n": 2})))
-    assert [next(inbox), next(inbox)] == [{"n": 1}, {"n": 2}]

@@ -12,7 +12,6 @@ from shop_kit import Shop, begin, open_shop  # noqa: F401 - fixtures
 
 from penstock import EngineUnavailable
 from penstock.runtime.heart import Heart, beat
-from penstock.runtime.links import PipeLine
 
 
 # -- heart ------------------------------------------------------------------------------------------
@@ -73,16 +72,6 @@ async def test_progress_that_cannot_be_stored_does_not_fail_the_work(
     assert await job.aresult(5) == "told"
 
 
-async def test_the_line_of_a_child_process_writes_progress_into_its_pipe(shop: Shop) -> None:
-    sent: list[bytes] = []
-    line = PipeLine(None, "worker", sent.append)  # type: ignore[arg-type]
-    await line.progress(5, "a")
-    line.progress_sync(6, "b")
-    assert len(sent) == 2
-    assert not line.cancelled()
-    assert not line.lease_lost()
-
-
 async def test_progress_of_a_job_that_passed_on_is_refused_and_logged(
     shop: Shop, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -92,9 +81,7 @@ async def test_progress_of_a_job_that_passed_on_is_refused_and_logged(
     (running,) = worker.executor.running.values()
     claim = running.claim._replace(token="0" * 32)
     with caplog.at_level(logging.WARNING, "penstock.worker"):
-        lines = worker.executor._lines
-        lines.send_later(claim, "{}")
-        await asyncio.gather(*lines._sending)
+        await worker.executor._lines.send(claim, "{}")
     assert f"progress of job {job.id} refused" in caplog.text
     while worker.executor.running:
         await asyncio.sleep(0.001)

@@ -138,7 +138,7 @@ class Executor:
         end: End
         try:
             end = await self._solo.run(
-                running.claim, lambda text: self._lines.send_later(running.claim, text), running.begin
+                running.claim, lambda text: self._lines.send(running.claim, text), running.begin
             )
         except ChildDied as error:
             end = Crashed(str(error))

@@ -1,17 +1,15 @@
-"""The lines from a running handler to its worker: on the loop, from a thread, from a child process."""
+"""The lines from a running handler to its worker: on the loop, or from a thread."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 from penstock.engine import Engine
 from penstock.model.errors import EngineError
 from penstock.model.job import Claim
 from penstock.runtime.board import Board
 from penstock.runtime.running import Running, Stop
-from penstock.runtime.wire import pack
 from penstock.tasks.context import progress_text
 
 log = logging.getLogger("penstock.worker")
@@ -26,16 +24,9 @@ class Lines:
         self._engine = engine
         self.board = board
         self.worker = worker
-        self._sending: set[asyncio.Task[None]] = set()
 
     def line(self, running: Running) -> Line:
         return Line(self, running)
-
-    def send_later(self, claim: Claim, progress: str) -> None:
-        """Store progress without waiting for it."""
-        task = asyncio.create_task(self.send(claim, progress))
-        self._sending.add(task)
-        task.add_done_callback(self._sending.discard)
 
     async def send(self, claim: Claim, progress: str) -> None:
         # Progress is for people who watch: not being able to store it must not fail the work.
@@ -82,27 +73,3 @@ class Line:
     def progress_sync(self, percent: float, message: str) -> None:
         sending = self.progress(percent, message)
         asyncio.run_coroutine_threadsafe(sending, self._loop).result(PROGRESS_PATIENCE)
-
-
-class PipeLine:
-    """The line of a handler that runs alone in a child process; the pipe's other end is the worker."""
-
-    __slots__ = ("_send", "claim", "deadline", "worker")
-
-    def __init__(self, claim: Claim, worker: str, send: Callable[[bytes], object]) -> None:
-        self.claim = claim
-        self.worker = worker
-        self.deadline: float | None = None  # the worker ends this process when the time is over
-        self._send = send
-
-    def lease_lost(self) -> bool:
-        return False  # a worker that has lost its lease kills its children
-
-    def cancelled(self) -> bool:
-        return False  # and so does one that is told to cancel
-
-    async def progress(self, percent: float, message: str) -> None:
-        self.progress_sync(percent, message)
-
-    def progress_sync(self, percent: float, message: str) -> None:
-        self._send(pack({"progress": progress_text(percent, message)}))
