@@ -50,6 +50,11 @@ class Shop:
             self.began.set()
             self.go.wait(10)
 
+        @app.task(timeout=600, retry="none")
+        def hung() -> None:
+            self.began.set()
+            self.go.wait(20)
+
         @app.task(timeout=0.01, retry="none")
         async def late() -> None:
             await asyncio.Event().wait()

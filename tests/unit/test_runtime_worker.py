@@ -134,3 +134,22 @@ async def test_a_cancelled_thread_that_looks_ends_as_cancelled(shop: Shop) -> No
     assert (await shop.job(job.id)).state is State.CANCELLED
     worker.drain()
     await running
+
+
+async def test_a_thread_that_ignores_its_cancellation_loses_its_slot_when_its_time_is_over(
+    shop: Shop,
+) -> None:
+    job = await shop.app.tasks["hung"].aenqueue()
+    worker = await begin(shop, slots=1)
+    working = asyncio.create_task(worker.run())
+    await set_(shop.began)
+    await shop.app.ops.cancel(job.id)
+    worker.obey(await shop.app.engine.beat(worker.id, 60.0))
+    (running,) = worker.executor.running.values()
+    worker.executor.tick()
+    assert worker.executor.running, "until then it may still look"
+    running.deadline = running.started
+    worker.drain()
+    await asyncio.wait_for(working, 20)
+    assert (await shop.job(job.id)).state is State.CANCELLED
+    assert worker.executor.stuck == 1

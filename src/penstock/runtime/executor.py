@@ -177,10 +177,11 @@ class Executor:
         """Enforce the timeouts; take the slot from what was stopped and does not end."""
         now = time.monotonic()
         for running in list(self.running.values()):
+            late = running.deadline is not None and now >= running.deadline
             if running.stop is None:
-                if running.deadline is not None and now >= running.deadline:
+                if late:
                     self.stop(running, Stop.TIMEOUT)
-            elif running.handle is not None and now - running.stopped_at > PATIENCE:
+            elif late if running.handle is None else now - running.stopped_at > PATIENCE:
                 self._give_slot_up(running)
 
     def _give_slot_up(self, running: Running) -> None:
