@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         UnknownTask,
         Unrecoverable,
         ValueTooLarge,
+        WorkerStuck,
     )
     from penstock.model.failure import FailureClass
     from penstock.model.job import Job
@@ -84,6 +85,7 @@ __all__ = [
     "UnknownTask",
     "Unrecoverable",
     "ValueTooLarge",
+    "WorkerStuck",
 ]
 
 _HOMES = {
