@@ -78,6 +78,11 @@ class Shop:
             ctx.progress(30, "on the way")
             return "told"
 
+        @app.task
+        async def tell_async(ctx: Context) -> str:
+            await ctx.progress(30, "on the way")
+            return "told"
+
         @app.task(execute="process", retry="none")
         def apart() -> None: ...
 

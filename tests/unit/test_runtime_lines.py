@@ -9,9 +9,12 @@ import time
 import pytest
 from runtime_kit import Flaky, expire, make_worker
 from shop_kit import Shop, begin, open_shop  # noqa: F401 - fixtures
+from test_runtime_child import CLAIM
 
 from penstock import EngineUnavailable
+from penstock.runtime import links
 from penstock.runtime.heart import Heart, beat
+from penstock.runtime.running import Running
 
 
 # -- heart ------------------------------------------------------------------------------------------
@@ -70,6 +73,41 @@ async def test_progress_that_cannot_be_stored_does_not_fail_the_work(
         await worker.run(burst=True)
     assert "not stored" in caplog.text
     assert await job.aresult(5) == "told"
+
+
+@pytest.mark.parametrize("task", ["tell", "tell_async"])
+async def test_progress_that_hangs_does_not_fail_the_work(
+    shop: Shop, task: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def hangs(*_: object) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+    monkeypatch.setattr(links, "PROGRESS_PATIENCE", 0.01)
+    monkeypatch.setattr(shop.app.engine, "progress", hangs)
+    job = await shop.app.tasks[task].aenqueue()
+    with caplog.at_level(logging.WARNING, "penstock.worker"):
+        await (await begin(shop)).run(burst=True)
+    assert await job.aresult(5) == "told"
+
+
+def test_progress_told_while_the_loop_is_blocked_or_gone_does_not_fail_the_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Sent(list[str]):
+        async def send(self, _claim: object, text: str) -> None:
+            self.append(text)
+
+    monkeypatch.setattr(links, "PROGRESS_PATIENCE", 0.0)
+    sent, loop = Sent(), asyncio.new_event_loop()
+    line = links.Line(sent, Running(CLAIM, 0, loop))  # type: ignore[arg-type]
+    line.progress_sync(5, "")
+    assert sent == []
+    loop.run_until_complete(asyncio.sleep(0))
+    assert len(sent) == 1, "told when the loop goes on"
+    loop.close()
+    line.progress_sync(6, "")
+    assert len(sent) == 1
 
 
 async def test_progress_of_a_job_that_passed_on_is_refused_and_logged(

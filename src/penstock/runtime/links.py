@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+from concurrent.futures import CancelledError
 
 from penstock.engine import Engine
 from penstock.model.errors import EngineError
@@ -14,7 +16,7 @@ from penstock.tasks.context import progress_text
 
 log = logging.getLogger("penstock.worker")
 
-PROGRESS_PATIENCE = 10.0  # seconds a thread waits for its progress to be stored
+PROGRESS_PATIENCE = 2.0  # seconds that a run waits for its progress to be stored
 
 
 class Lines:
@@ -31,9 +33,10 @@ class Lines:
     async def send(self, claim: Claim, progress: str) -> None:
         # Progress is for people who watch: not being able to store it must not fail the work.
         try:
-            accepted = await self._engine.progress(claim.id, claim.token, progress)
-        except EngineError as error:
-            log.warning("progress of job %s not stored: %s", claim.id, error)
+            storing = self._engine.progress(claim.id, claim.token, progress)
+            accepted = await asyncio.wait_for(storing, PROGRESS_PATIENCE)
+        except (EngineError, TimeoutError) as error:
+            log.warning("progress of job %s not stored: %s", claim.id, str(error) or "no answer in time")
         else:
             if not accepted:
                 log.warning("progress of job %s refused: it had passed on", claim.id)
@@ -71,5 +74,10 @@ class Line:
         await self._lines.send(self.claim, progress_text(percent, message))
 
     def progress_sync(self, percent: float, message: str) -> None:
-        sending = self.progress(percent, message)
-        asyncio.run_coroutine_threadsafe(sending, self._loop).result(PROGRESS_PATIENCE)
+        text = progress_text(percent, message)
+        if self._loop.is_closed():  # the worker is gone, and left this thread behind
+            return
+        sending = asyncio.run_coroutine_threadsafe(self._lines.send(self.claim, text), self._loop)
+        # Somebody may block the loop, or end it.
+        with contextlib.suppress(TimeoutError, CancelledError):
+            sending.result(PROGRESS_PATIENCE)
