@@ -9,6 +9,7 @@ import pytest
 from shop_kit import Shop, begin, open_shop, set_  # noqa: F401 - fixtures
 
 from penstock import State
+from penstock.engine import Orders
 from penstock.runtime import executor as executors
 from penstock.runtime import worker as workers
 
@@ -77,6 +78,28 @@ async def test_a_job_for_a_process_of_its_own_fails_its_attempt_where_the_app_ha
     found = await shop.job(job.id)
     assert found.state is State.FAILED
     assert "penstock worker --app" in found.errors[-1]["message"]
+
+
+async def test_working_until_nothing_is_left_ends_when_every_queue_is_paused(shop: Shop) -> None:
+    job, other = [await shop.app.tasks["wait"].aenqueue() for _ in range(2)]
+    worker = await begin(shop, slots=1)
+    running = asyncio.create_task(worker.run(burst=True))
+    await set_(shop.began)
+    await shop.app.ops.pause("default")
+    worker.obey(await shop.app.engine.beat(worker.id, 60.0))
+    shop.go.set()
+    await asyncio.wait_for(running, 20)
+    assert (await shop.job(job.id)).state is State.COMPLETED
+    assert (await shop.job(other.id)).state is State.WAITING
+
+
+async def test_a_pause_ends_an_idle_wait_for_work(shop: Shop) -> None:
+    worker = await begin(shop)
+    waiting = asyncio.create_task(worker._until_idle())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    worker.obey(Orders(paused=frozenset({"default"})))
+    await asyncio.wait_for(waiting, 20)
 
 
 # -- stop -------------------------------------------------------------------------------------------

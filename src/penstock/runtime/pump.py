@@ -100,6 +100,7 @@ class Pump:
     def pause(self, queues: frozenset[str]) -> None:
         """These queues are paused now: give back what was claimed from them and not started."""
         self._paused = queues
+        self._exchanged.set()
         if queues:
             self.hand_back(self.executor.take_back(queues))
 
@@ -126,6 +127,11 @@ class Pump:
     def idle(self) -> bool:
         """Nothing runs, nothing is ready, everything is settled."""
         return self.told and not (self.executor.running or self.executor.ready)
+
+    @property
+    def exhausted(self) -> bool:
+        """Idle, and nothing more to be had: the queues are empty, or all are paused."""
+        return self.idle and (self.looked_empty or self._paused >= self._options.queues.keys())
 
     @property
     def told(self) -> bool:
@@ -183,7 +189,7 @@ class Pump:
             self.wake()
 
     async def exchanged(self) -> None:
-        """Until the next exchange is done."""
+        """Until the next exchange is done, or the pauses of the queues may have changed."""
         self._exchanged.clear()
         await self._exchanged.wait()
 

@@ -123,7 +123,7 @@ class Worker:
             task.result()
 
     async def _until_idle(self) -> None:
-        while not (self._pump.looked_empty and self._pump.idle):
+        while not self._pump.exhausted:
             await self._pump.exchanged()
         self.drain()
 
