@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,9 +50,6 @@ class Supervisor:
 
     async def run(self) -> int:
         """Until told to stop; the exit code."""
-        loop = asyncio.get_running_loop()
-        for name in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(name, self.stop)
         try:
             await asyncio.gather(*(self._keep_one() for _ in range(self._options.processes)))
         finally:
