@@ -158,6 +158,42 @@ async def test_an_app_that_fails_while_we_stop_is_no_problem(fake: type[FakeSupe
     assert boss.problem is None
 
 
+async def test_once_the_code_has_changed_a_worker_that_could_not_start_is_started_at_once(
+    fake: type[FakeSupervised], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 6000.0)
+    fake.lives = ["well", BadApp("syntax error"), BadApp("another")]
+    boss = make_supervisor()
+    running = asyncio.create_task(boss.run())
+    for born in (3, 4):
+        await until_born(fake, born - 1)
+        while boss._workers:
+            await asyncio.sleep(0)
+        await boss.restart()
+        await until_born(fake, born)
+    boss.stop()
+    assert await running == 0
+
+
+async def test_a_change_while_a_worker_was_failing_to_start_is_not_slept_over(
+    fake: type[FakeSupervised], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 6000.0)
+    boss = make_supervisor()
+
+    class Changing(BadApp):
+        def __str__(self) -> str:
+            boss._anew.set()
+            boss._anew = asyncio.Event()
+            return "syntax error"
+
+    fake.lives = ["well", Changing()]
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 3)
+    boss.stop()
+    assert await running == 0
+
+
 async def test_the_workers_engine_is_opened_once_and_closed_at_the_end(
     app: Penstock, fake: type[FakeSupervised]
 ) -> None:
