@@ -21,6 +21,7 @@ from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
 from penstock.runtime.executor import Executor
 from penstock.runtime.options import WorkerOptions
+from penstock.runtime.report import report
 from penstock.runtime.running import Running
 
 log = logging.getLogger("penstock.worker")
@@ -89,7 +90,7 @@ class Pump:
         self._ended_since += 1
         self._kick.set()
         if outcome is not COMPLETED:
-            _report(claim, outcome)
+            report(claim, outcome)
         return outcome
 
     def hand_back(self, claims: list[Claim]) -> None:
@@ -306,10 +307,3 @@ def _outcome(running: Running, end: End, ran_for: float, worker: str) -> Outcome
     policy = running.task.policy_for(claim.options) if running.task else _SAFE_POLICY
     facts = Facts(claim.attempt, claim.max_attempts, claim.crashes, ran_for, worker, random.random())
     return decide(facts, end, policy)
-
-
-def _report(claim: Claim, outcome: Outcome) -> None:
-    if outcome.error is not None or outcome.park is not None:
-        log.warning(
-            "job %s (%s): %s", claim.id, claim.task, outcome.note or f"runs again in {outcome.delay:.1f} s"
-        )

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from penstock.engine import Engine, Orders, WorkerInfo
 from penstock.model.decide import judge
 from penstock.model.errors import EngineError
+from penstock.model.states import State
 from penstock.runtime.backoff import Backoff
 from penstock.runtime.board import MAX_SLOTS, Board
 from penstock.runtime.heart import beat
@@ -183,6 +184,11 @@ class Supervised:
         rescued = await _insist(lambda: engine.rescue_worker(worker.id, begun, judge), board.ttl)
         if rescued:
             log.warning("%d jobs of worker %s were taken back", len(rescued), worker.name)
+        for job in rescued:
+            if job.state is State.FAILED:
+                log.error(
+                    "job %s (%s) was running in it, and must not run twice; dead-lettered", job.id, job.task
+                )
 
     async def _end(self) -> None:
         if self._killer is not None:
