@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator
 
@@ -82,6 +83,14 @@ class Shop:
         async def tell_async(ctx: Context) -> str:
             await ctx.progress(30, "on the way")
             return "told"
+
+        @app.task
+        def fork() -> int:
+            return os.fork()
+
+        @app.task
+        async def fork_async() -> int:
+            return os.fork()
 
         @app.task(execute="process", retry="none")
         def apart() -> None: ...

@@ -78,15 +78,15 @@ async def test_the_first_signal_drains_and_the_second_hands_back(fake: type[Fake
 
 
 async def test_a_worker_that_ends_is_replaced(fake: type[FakeSupervised]) -> None:
-    fake.lives = ["well", "badly", EngineUnavailable("buried by nobody")]
+    fake.lives = ["well", "badly", EngineUnavailable("buried by nobody"), OSError("too many processes")]
     boss = make_supervisor()
     running = asyncio.create_task(boss.run())
-    await until_born(fake, 4)
-    await boss.restart()
     await until_born(fake, 5)
+    await boss.restart()
+    await until_born(fake, 6)
     boss.stop()
     assert await running == 0
-    assert fake.born[3].drained == [True]
+    assert fake.born[4].drained == [True]
 
 
 async def test_an_app_that_never_started_ends_the_supervisor_with_the_reason(

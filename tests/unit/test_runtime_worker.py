@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 
 import pytest
 from shop_kit import Shop, begin, open_shop, set_  # noqa: F401 - fixtures
@@ -100,6 +101,17 @@ async def test_a_pause_ends_an_idle_wait_for_work(shop: Shop) -> None:
     assert not waiting.done()
     worker.obey(Orders(paused=frozenset({"default"})))
     await asyncio.wait_for(waiting, 20)
+
+
+@pytest.mark.parametrize("task", ["fork", "fork_async"])
+async def test_a_copy_that_a_handler_makes_of_the_worker_and_lets_go_on_ends_by_itself(
+    shop: Shop, task: str
+) -> None:
+    job = await shop.app.tasks[task].aenqueue()
+    await (await begin(shop)).run(burst=True)
+    copy = await job.aresult(5)
+    assert copy > 0, "the job's end was told by the job"
+    assert await asyncio.to_thread(os.waitpid, copy, 0) == (copy, 0)
 
 
 # -- stop -------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
@@ -43,6 +44,7 @@ class Executor:
         self._lines = lines
         self._on_end = on_end
         self._threads = Threads("penstock-job")
+        self._pid = os.getpid()
         self._free = list(range(board.slots))
         self.running: dict[str, Running] = {}
         self.ready: deque[Claim] = deque()
@@ -123,6 +125,7 @@ class Executor:
             end = _returned(running, task, await task.run(self._lines.line(running), running.args))
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises ends in a settled attempt
             end = running.ended_by(error)
+        self._leave_if_copied()
         self._finish(running, end)
 
     def _in_thread(self, running: Running, task: Task[..., Any]) -> None:
@@ -131,8 +134,14 @@ class Executor:
             end = _returned(running, task, task.run_sync(self._lines.line(running), running.args))
         except BaseException as error:  # noqa: BLE001 - as above
             end = running.ended_by(error)
+        self._leave_if_copied()
         if not running.loop.is_closed():
             running.loop.call_soon_threadsafe(self._finish, running, end)
+
+    def _leave_if_copied(self) -> None:
+        """A handler may fork. A copy that goes on must not settle over connections that are not its own."""
+        if os.getpid() != self._pid:
+            os._exit(0)
 
     async def _in_child(self, running: Running) -> None:
         end: End

@@ -69,7 +69,7 @@ class Heart:
         try:
             orders = await beat(engine, self._worker.id, self._worker.board)
         except (EngineError, TimeoutError) as error:
-            log.warning("heartbeat missed: %s", error)
+            log.warning("heartbeat missed: %s", str(error) or "no answer in time")
         else:
             if not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._worker.obey, orders)

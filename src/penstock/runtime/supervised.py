@@ -163,7 +163,7 @@ class Supervised:
                     self.drain(now=True)
                     return
             except (EngineError, TimeoutError) as error:
-                log.warning("heartbeat of worker %s missed: %s", worker, error)
+                log.warning("heartbeat of worker %s missed: %s", worker, str(error) or "no answer in time")
                 pause /= 4
             await asyncio.sleep(pause)
 

@@ -94,6 +94,8 @@ class Supervisor:
         except EngineError as error:
             # What that worker held is taken back by others, when its lease is over.
             log.error("a worker could not be begun or buried: %s", error)
+        except OSError as error:  # too many processes or files: that may pass
+            log.error("a worker process could not be started: %s", error)
         except BadApp as error:
             if self._has_begun():
                 log.error("the worker could not start: %s", error)
