@@ -13,6 +13,10 @@ _ROLLED_BACK = {
     "25006",  # read_only_sql_transaction: the server was demoted
 }
 READ_ONLY = "25006"
+NOT_OUR_SESSION = {
+    "26000",  # invalid_sql_statement_name: what was prepared is gone
+    "42P05",  # duplicate_prepared_statement: somebody else prepared it
+}
 _NO_SCHEMA = {"3F000", "42P01", "42883", "42703"}
 _OVERTIME = "57014"
 
@@ -24,7 +28,7 @@ def is_lost(error: psycopg.Error, connection_broken: bool) -> bool:
 
 def is_rolled_back(error: psycopg.Error) -> bool:
     """Whether the server itself undid the call, and another try may succeed."""
-    return error.sqlstate in _ROLLED_BACK
+    return error.sqlstate in _ROLLED_BACK | NOT_OUR_SESSION
 
 
 def translate(error: psycopg.Error, *, lost: bool) -> EngineError:
