@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         Unrecoverable,
         ValueTooLarge,
         WorkerExpired,
+        WorkerStuck,
     )
     from penstock.model.failure import FailureClass
     from penstock.model.job import Job
@@ -104,6 +105,7 @@ __all__ = [
     "Unrecoverable",
     "ValueTooLarge",
     "WorkerExpired",
+    "WorkerStuck",
 ]
 
 _HOMES = {

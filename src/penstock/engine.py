@@ -301,7 +301,8 @@ class Engine(Protocol):
     async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:
         """Cancel unfinished jobs; an active one is asked to stop by its worker's next heartbeat.
 
-        Answers the state each is in afterwards; None for no such job.
+        The first reason given becomes the note of the job, also where its run has to end first. Answers the
+        state each is in afterwards; None for no such job.
         """
         ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from datetime import UTC, datetime
 from typing import Any
 
@@ -117,3 +118,31 @@ async def test_a_pooler_that_mixes_up_sessions_is_noticed_and_nothing_is_prepare
         await engine.enqueue([new()])
         assert await counts(engine) == {State.WAITING: 2}
         assert engine._pool.ours is False
+
+
+async def test_a_line_that_is_lost_leaves_alone_whoever_gets_its_number_next() -> None:
+    ours, theirs = socket.socketpair()
+    loop = asyncio.get_running_loop()
+    heard = asyncio.Event()
+
+    class Lost:
+        """A connection whose number is taken by another one while its loss is on its way to the caller."""
+
+        socket = ours.fileno()
+
+        def flush(self) -> int:
+            return 0
+
+        def consume_input(self) -> None:
+            loop.call_soon(loop.add_reader, ours.fileno(), heard.set)
+            raise psycopg.OperationalError("the server has gone")
+
+    class Session:
+        pgconn = Lost()
+
+    with ours, theirs:
+        theirs.send(b"goodbye")
+        with pytest.raises(psycopg.OperationalError):
+            await straight._answer(Session())  # type: ignore[arg-type]
+        await asyncio.wait_for(heard.wait(), 20)
+        loop.remove_reader(ours.fileno())

@@ -12,6 +12,7 @@ import typer
 from penstock.app import open_engine
 from penstock.cli.common import AppOption, load
 from penstock.cli.output import complain, counted, say
+from penstock.runtime import signals
 from penstock.runtime.reload import Reloader
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
 from penstock.tasks.inherit import MAX_PROCESSES, MAX_SLOTS
@@ -60,11 +61,14 @@ def worker(
         wishes={name: wish for name, wish in wishes.items() if wish is not None},
         log_level=log_level.upper(),
     )
-    sys.exit(asyncio.run(_supervise(options, reload=reload)))
+    code = asyncio.run(_supervise(options, reload=reload))
+    signals.ignore()
+    sys.exit(code)
 
 
 async def _supervise(options: SupervisorOptions, *, reload: bool) -> int:
     supervisor = Supervisor(options, open_engine)
+    signals.answer_by(supervisor.stop)
     watching = asyncio.create_task(Reloader(supervisor.restart).run()) if reload else None
     try:
         code = await supervisor.run()

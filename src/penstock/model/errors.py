@@ -20,6 +20,7 @@ PenstockError
 │   ├── MissingExtra            names the package to install
 │   ├── EngineUnsafe            jobs could be lost there; mend it, or accept it by name
 │   └── WorkerExpired           this worker was given up; it must stop and begin under a new id
+├── WorkerStuck                 too many handlers do not stop; only a new process helps
 ├── JobNotFound
 ├── ActionRefused               what was asked does not apply to the job as it is; says what does
 ├── ResultUnavailable           the job ended, or is still running, without a result to give
@@ -138,6 +139,10 @@ class EngineUnsafe(EngineError):
 
 class WorkerExpired(EngineError):
     """The worker missed its heartbeats and was given up; its jobs belong to others now."""
+
+
+class WorkerStuck(PenstockError):
+    """Too many handlers ran past their time and do not stop: only a new process gets rid of them."""
 
 
 class JobNotFound(PenstockError, LookupError):

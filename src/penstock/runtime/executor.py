@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
@@ -45,6 +46,7 @@ class Executor:
         self._lines = lines
         self._on_end = on_end
         self._threads = Threads("penstock-job")
+        self._pid = os.getpid()
         self._free = list(range(board.slots))
         self.running: dict[str, Running] = {}
         self.ready: deque[Claim] = deque()
@@ -129,6 +131,7 @@ class Executor:
             end = _returned(running, task, await task.run(self._lines.line(running), running.args))
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises ends in a settled attempt
             end = running.ended_by(error)
+        self._leave_if_copied()
         self._finish(running, end)
 
     def _in_thread(self, running: Running, task: Task[..., Any]) -> None:
@@ -137,14 +140,20 @@ class Executor:
             end = _returned(running, task, task.run_sync(self._lines.line(running), running.args))
         except BaseException as error:  # noqa: BLE001 - as above
             end = running.ended_by(error)
+        self._leave_if_copied()
         if not running.loop.is_closed():
             running.loop.call_soon_threadsafe(self._finish, running, end)
+
+    def _leave_if_copied(self) -> None:
+        """A handler may fork. A copy that goes on must not settle over connections that are not its own."""
+        if os.getpid() != self._pid:
+            os._exit(0)
 
     async def _in_child(self, running: Running) -> None:
         end: End
         try:
             end = await self._solo.run(
-                running.claim, lambda text: self._lines.send_later(running.claim, text), running.begin
+                running.claim, lambda text: self._lines.send(running.claim, text), running.begin
             )
         except ChildDied as error:
             end = Crashed(str(error))
@@ -183,10 +192,11 @@ class Executor:
         """Enforce the timeouts; take the slot from what was stopped and does not end."""
         now = time.monotonic()
         for running in list(self.running.values()):
+            late = running.deadline is not None and now >= running.deadline
             if running.stop is None:
-                if running.deadline is not None and now >= running.deadline:
+                if late:
                     self.stop(running, Stop.TIMEOUT)
-            elif running.handle is not None and now - running.stopped_at > PATIENCE:
+            elif late if running.handle is None else now - running.stopped_at > PATIENCE:
                 self._give_slot_up(running)
 
     def _give_slot_up(self, running: Running) -> None:

@@ -55,9 +55,15 @@ class Heart:
         asyncio.run(self._beat_on())
 
     async def _beat_on(self) -> None:
-        async with self._engine() as engine:
-            while not await asyncio.to_thread(self._stop.wait, self._worker.options.beat_every):
-                await self._beat_once(engine)
+        every = self._worker.options.beat_every
+        while not self._stop.is_set():
+            try:
+                async with self._engine() as engine:
+                    while not await asyncio.to_thread(self._stop.wait, every):
+                        await self._beat_once(engine)
+            except EngineError as error:
+                log.warning("the heart has no connection: %s", error)
+                await asyncio.to_thread(self._stop.wait, every / 4)
 
     async def _beat_once(self, engine: Engine) -> None:
         try:

@@ -14,6 +14,7 @@ import psycopg
 
 from penstock.engines.postgres.database import Connection
 from penstock.engines.postgres.pool import Pool, sever
+from penstock.engines.postgres.watch import Watch
 from penstock.model.errors import EngineError
 
 logger = logging.getLogger(__name__)
@@ -121,24 +122,23 @@ class Listener:
 
     async def _hear_until(self, heard: asyncio.Future[None], seconds: float, connection: Connection) -> None:
         """Hear notifications until that one, or TimeoutError; the loss of the connection is raised."""
-        loop, line = asyncio.get_running_loop(), connection.pgconn
-        socket = line.socket
+        line = connection.pgconn
 
         def listen() -> None:
             try:
                 line.consume_input()
             except psycopg.Error as error:
-                loop.remove_reader(socket)
+                watch.leave()
                 if not heard.done():
                     heard.set_exception(error)
             while note := line.notifies():
                 self._hear(note.extra.decode())
 
-        loop.add_reader(socket, listen)
+        watch = Watch(line.socket, listen)
         try:
             await asyncio.wait_for(heard, seconds)
         finally:
-            loop.remove_reader(socket)
+            watch.leave()
 
     def _hear(self, payload: str) -> None:
         if payload == self._ping and self._proof is not None and not self._proof.done():

@@ -19,6 +19,8 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
+from penstock.engines.postgres.watch import Watch
+
 Rows: TypeAlias = list[tuple[Any, ...]]
 
 _PLACEHOLDER = re.compile(r"%\((\w+)\)[sb]")
@@ -95,33 +97,34 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
 
 async def _answer(session: Session) -> PGresult:
     """Send what is left to send, and read until the server says that the transaction is over."""
-    loop = asyncio.get_running_loop()
-    line, over = session.pgconn, loop.create_future()
-    socket = line.socket
+    line = session.pgconn
+    over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     results: list[PGresult] = []
 
     def step() -> None:
         try:
-            if not line.flush():
-                loop.remove_writer(socket)
+            watch.write(bool(line.flush()))
             line.consume_input()
-            while not (line.is_busy() or over.done()):
+            while watch.there and not line.is_busy():
                 if result := line.get_result():
                     results.append(result)
                 else:
-                    over.set_result(None)
+                    leave()
         except psycopg.Error as error:
-            if not over.done():
-                over.set_exception(error)
+            leave(error)
 
-    loop.add_reader(socket, step)
-    if line.flush():
-        loop.add_writer(socket, step)
+    def leave(error: psycopg.Error | None = None) -> None:
+        watch.leave()
+        if not over.done():
+            over.set_exception(error) if error else over.set_result(None)
+
+    unsent = bool(line.flush())
+    watch = Watch(line.socket, step)
     try:
+        watch.write(unsent)
         await over
     finally:
-        loop.remove_reader(socket)
-        loop.remove_writer(socket)
+        watch.leave()
     for result in results:
         if result.status == ExecStatus.FATAL_ERROR:
             raise error_from_result(result)

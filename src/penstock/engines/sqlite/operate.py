@@ -40,7 +40,7 @@ def _cancel_one(tx: Tx, job_id: str, reason: str) -> State | None:
     if row is None:
         return state_of(tx, job_id)
     if row["state"] == State.ACTIVE:
-        tx.change("cancel_request", (job_id,))
+        tx.change("cancel_request", (reason, job_id))
         return State.ACTIVE
     finish(tx, dict(row) | {"note": reason}, State.CANCELLED)
     return State.CANCELLED

@@ -20,6 +20,7 @@ for i = 3, #ARGV do
     state = 'x'
   elseif state == 'a' then
     run = read_run(run)
+    if not run.cancel then run.texts.n = ARGV[2] end
     run.cancel = true
     call('HSET', RUNS, id, write_run(run))
     call('SADD', p .. 'cancels:' .. run.worker, id)
