@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -117,3 +119,41 @@ async def test_a_pooler_that_mixes_up_sessions_is_noticed_and_nothing_is_prepare
         await engine.enqueue([new()])
         assert await counts(engine) == {State.WAITING: 2}
         assert engine._pool.ours is False
+
+
+class Lost:
+    """A line to a server that has gone; `on_loss` happens when libpq finds out."""
+
+    def __init__(self, fd: int, on_loss: Callable[[], object] = lambda: None) -> None:
+        self.socket = fd
+        self.pgconn = self
+        self._on_loss = on_loss
+
+    def flush(self) -> int:
+        return 0
+
+    def consume_input(self) -> None:
+        self._on_loss()
+        raise psycopg.OperationalError("the server has gone")
+
+
+async def test_a_line_that_is_lost_leaves_alone_whoever_gets_its_number_next() -> None:
+    ours, theirs = socket.socketpair()
+    loop = asyncio.get_running_loop()
+    heard = asyncio.Event()
+    with ours, theirs:
+        theirs.send(b"goodbye")
+        lost = Lost(ours.fileno(), lambda: loop.call_soon(loop.add_reader, ours.fileno(), heard.set))
+        with pytest.raises(psycopg.OperationalError):
+            await straight._answer(lost)  # type: ignore[arg-type]
+        await asyncio.wait_for(heard.wait(), 20)
+        loop.remove_reader(ours.fileno())
+
+
+async def test_a_line_that_was_reset_is_seen_though_the_loop_does_not_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(straight, "LOOK_AGAIN", 0.01)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, pytest.raises(psycopg.OperationalError):
+        await asyncio.wait_for(straight._answer(Lost(ours.fileno())), 20)  # type: ignore[arg-type]

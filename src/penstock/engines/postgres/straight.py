@@ -21,6 +21,8 @@ from psycopg.pq.abc import PGresult
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 
+LOOK_AGAIN = 0.5  # seconds between looks at a line on which nothing was heard
+
 _PLACEHOLDER = re.compile(r"%\((\w+)\)[sb]")
 
 
@@ -95,37 +97,68 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
 
 async def _answer(session: Session) -> PGresult:
     """Send what is left to send, and read until the server says that the transaction is over."""
-    loop = asyncio.get_running_loop()
-    line, over = session.pgconn, loop.create_future()
-    socket = line.socket
-    results: list[PGresult] = []
-
-    def step() -> None:
-        try:
-            if not line.flush():
-                loop.remove_writer(socket)
-            line.consume_input()
-            while not (line.is_busy() or over.done()):
-                if result := line.get_result():
-                    results.append(result)
-                else:
-                    over.set_result(None)
-        except psycopg.Error as error:
-            if not over.done():
-                over.set_exception(error)
-
-    loop.add_reader(socket, step)
-    if line.flush():
-        loop.add_writer(socket, step)
-    try:
-        await over
-    finally:
-        loop.remove_reader(socket)
-        loop.remove_writer(socket)
+    results = await _Exchange(session).results()
     for result in results:
         if result.status == ExecStatus.FATAL_ERROR:
             raise error_from_result(result)
     return results[0]
+
+
+class _Exchange:
+    """One wait for an answer."""
+
+    def __init__(self, session: Session) -> None:
+        self._line = session.pgconn
+        self._socket = self._line.socket
+        self._loop = asyncio.get_running_loop()
+        self._over = self._loop.create_future()
+        self._results: list[PGresult] = []
+
+    async def results(self) -> list[PGresult]:
+        if self._line.flush():
+            self._loop.add_writer(self._socket, self._step)
+        self._loop.add_reader(self._socket, self._step)
+        self._timer: asyncio.TimerHandle | None = self._loop.call_later(LOOK_AGAIN, self._look)
+        try:
+            await self._over
+        finally:
+            self._leave()
+        return self._results
+
+    def _step(self) -> None:
+        if self._timer is None:
+            return
+        try:
+            if not self._line.flush():
+                self._loop.remove_writer(self._socket)
+            self._line.consume_input()
+            while not self._line.is_busy():
+                if (result := self._line.get_result()) is None:
+                    self._leave()
+                    return
+                self._results.append(result)
+        except psycopg.Error as error:
+            self._leave(error)
+
+    def _look(self) -> None:
+        # A loop may not tell of a line that was reset: uvloop stops watching it without a word.
+        self._step()
+        if self._timer is not None:
+            self._timer = self._loop.call_later(LOOK_AGAIN, self._look)
+
+    def _leave(self, error: psycopg.Error | None = None) -> None:
+        # At once, and once: libpq has closed a line that is lost, and the next to be opened gets its number.
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+        if self._over.done():
+            return
+        if error is None:
+            self._over.set_result(None)
+        else:
+            self._over.set_exception(error)
 
 
 def _rows(session: Session, result: PGresult) -> Rows:
