@@ -34,16 +34,19 @@ async def test_a_beat_counts_from_before_it_was_asked(shop: Shop) -> None:
     assert worker.board.age() <= time.monotonic() - before
 
 
-async def test_a_missed_heartbeat_is_logged_and_not_the_end(
-    shop: Shop, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("error", "told"), [(EngineUnavailable("away"), "away"), (TimeoutError(), "no answer in time")]
+)
+async def test_a_missed_heartbeat_is_logged_with_the_reason_and_not_the_end(
+    shop: Shop, caplog: pytest.LogCaptureFixture, error: Exception, told: str
 ) -> None:
     worker = await begin(shop)
     engine = Flaky(shop.app.engine)
-    engine.before["beat"] = [EngineUnavailable("away")]
+    engine.before["beat"] = [error]
     heart = Heart(worker, None)  # type: ignore[arg-type]
     with caplog.at_level(logging.WARNING, "penstock.heart"):
         await heart._beat_once(engine)  # type: ignore[arg-type]
-    assert "missed" in caplog.text
+    assert f"heartbeat missed: {told}" in caplog.text
     await heart._beat_once(engine)  # type: ignore[arg-type]
     assert worker.board.age() < 60
 

@@ -38,8 +38,9 @@ def main(fd: int, board_fd: int, parent: int) -> None:
     # Threads that do not end must not keep the process (closing the loop would wait for them): what they
     # hold is handed back by the supervisor.
     logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, AttributeError):  # nobody reads it any more, or it was never open
+            stream.flush()
     os._exit(0)  # whether we ended well was said over the line: a job can end this process with any code
 
 

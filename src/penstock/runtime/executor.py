@@ -15,7 +15,9 @@ from typing import Any
 
 from penstock.model.decide import Crashed, End, Returned, Unfit, end_of
 from penstock.model.errors import InvalidArguments, InvalidValue
+from penstock.model.failure import MAX_MESSAGE, shorten
 from penstock.model.job import Claim
+from penstock.model.lanes import misfits
 from penstock.model.outcome import Park
 from penstock.model.retry import Retry
 from penstock.runtime.board import Board
@@ -106,16 +108,20 @@ class Executor:
         if task is None:
             return Unfit(Park(claim.task, f"no worker here knows task {claim.task!r}; deploy one that does"))
         if task.is_gated and (closed := task.closed()):
-            return Unfit(Park(claim.task, closed))
+            return Unfit(Park(claim.task, closed, misfits(claim.lane)))
         try:
+            running.policy = task.policy_for(claim.options)
+            running.timeout = task.timeout_for(claim.options)
             running.args = task.decode(claim.args)
         except InvalidArguments as error:
             what = "; ".join(f"{p.argument}: {p.message}" for p in error.problems)
+            misfit = misfits(claim.lane, task.fingerprint)
             reason = f"its arguments no longer fit task {claim.task!r} ({what})"
-            return Unfit(Park(claim.task, reason, misfit=task.fingerprint))
+            return Unfit(Park(claim.task, shorten(reason, MAX_MESSAGE), misfit))
         except InvalidValue as error:
             return end_of(error, Retry.none())
-        running.timeout = task.timeout_for(claim.options)
+        except BaseException as error:  # noqa: BLE001 - one bad job must not end the others
+            return end_of(error, running.policy, task.classify)
         return None
 
     # -- run ----------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from penstock.model.decide import End, Facts, Returned, decide
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, WorkerExpired
 from penstock.model.job import Claim
 from penstock.model.outcome import COMPLETED, Completed, Outcome, Released
-from penstock.model.retry import Retry
 from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
 from penstock.runtime.executor import Executor
@@ -35,8 +34,6 @@ MAX_UNSETTLED = 5_000  # ended but not acknowledged; beyond it nothing new is cl
 EXCHANGES = 2  # at once: while the engine writes one, the handlers fill the next
 WORTH_ANOTHER = 100  # ends that go beside an exchange under way; fewer wait for its answer
 POLL = 4.0  # seconds between looks at the queues when no wake-up comes
-
-_SAFE_POLICY = Retry()
 
 
 class Exchange(NamedTuple):
@@ -304,6 +301,5 @@ def _outcome(running: Running, end: End, ran_for: float, worker: str) -> Outcome
     if type(end) is Returned and end.dropped is None:
         return COMPLETED if end.result is None else Completed(end.result)
     claim = running.claim
-    policy = running.task.policy_for(claim.options) if running.task else _SAFE_POLICY
     facts = Facts(claim.attempt, claim.max_attempts, claim.crashes, ran_for, worker, random.random())
-    return decide(facts, end, policy)
+    return decide(facts, end, running.policy)

@@ -18,10 +18,11 @@ from penstock.model.decide import judge
 from penstock.model.errors import EngineError
 from penstock.model.states import State
 from penstock.runtime.backoff import Backoff
-from penstock.runtime.board import MAX_SLOTS, Board
+from penstock.runtime.board import Board
 from penstock.runtime.heart import beat
 from penstock.runtime.solo import how_it_ended
 from penstock.runtime.wire import MAX_LINE, pack, unpack
+from penstock.tasks.inherit import MAX_SLOTS
 
 log = logging.getLogger("penstock.supervisor")
 

@@ -97,12 +97,12 @@ class Worker:
             self._now.set()
 
     # -- life ---------------------------------------------------------------------------------------
-    async def run(self, *, burst: bool = False) -> None:
-        """Work until told to drain; with `burst`, until there is nothing more to do."""
+    async def run(self, *, burst: bool = False, most: int | None = None) -> None:
+        """Work until told to drain; with `burst`, until nothing is left to do, or `most` runs are settled."""
         loops = [self._pump.listen(), self._sweeper.run(), self._watch()]
         tasks = [asyncio.create_task(loop) for loop in loops]
         pumping = asyncio.create_task(self._pump.run())
-        stop = asyncio.create_task(self._until_idle() if burst else self._stopping.wait())
+        stop = asyncio.create_task(self._until_idle(most) if burst else self._stopping.wait())
         self._watchdog.start()
         try:
             await self._first(pumping, stop, *tasks)
@@ -122,8 +122,8 @@ class Worker:
         for task in done:
             task.result()
 
-    async def _until_idle(self) -> None:
-        while not self._pump.exhausted:
+    async def _until_idle(self, most: int | None) -> None:
+        while not self._pump.exhausted and (most is None or self.settled < most):
             await self._pump.exchanged()
         self.drain()
 

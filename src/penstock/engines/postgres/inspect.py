@@ -80,15 +80,12 @@ class Inspection:
                 name=name,
                 queues=tuple(queues),
                 slots=slots,
-                info=json.loads(info),
                 started_at=_instant(started),
                 expires_at=_instant(expires),
                 active=active,
                 alive=alive,
             )
-            for worker, name, queues, slots, info, started, expires, active, alive in await self._do(
-                "workers"
-            )
+            for worker, name, queues, slots, started, expires, active, alive in await self._do("workers")
         ]
 
     async def parked(self) -> list[Parked]:

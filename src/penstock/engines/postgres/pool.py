@@ -14,6 +14,7 @@ import psycopg
 from psycopg import conninfo
 from psycopg.pq import TransactionStatus
 
+from penstock.engines.postgres import failures
 from penstock.engines.postgres.straight import Session
 from penstock.model.errors import EngineError, EngineUnavailable, InvalidOption
 
@@ -73,7 +74,7 @@ class Pool:
             return await asyncio.shield(connecting)
         except asyncio.CancelledError:
             # A connection given up halfway would stay open until somebody collects the garbage.
-            with suppress(EngineUnavailable):
+            with suppress(EngineError):
                 await (await connecting).close()
             raise
 
@@ -83,7 +84,7 @@ class Pool:
                 self.ours = await self._takes_options()
             return await self._dial(_SESSION if self.ours else "")
         except psycopg.Error as error:
-            raise EngineUnavailable(f"cannot connect to {self.address}: {_first_line(error)}") from None
+            raise failures.not_connected(error, self.address) from None
 
     async def _takes_options(self) -> bool:
         """Whether sessions begin with our limits: a pooler may refuse them, or take no notice."""
@@ -175,7 +176,3 @@ def _options(url: str) -> dict[str, Any]:
             "the URL cannot be read; write postgresql://user:password@host:port/database"
         ) from None
     return {**_DEFAULTS, **given}
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0]

@@ -32,7 +32,12 @@ create table {schema}.jobs (
     crashes integer not null default 0,
     rescues integer not null default 0,
     cancel_requested boolean not null default false,
-    recovered_from uuid
+    recovered_from uuid,
+    -- What another program writes here must be readable, or it would break every list.
+    constraint priority_is_1_to_4 check (priority between 1 and 4),
+    constraint state_is_unfinished check (state in ('waiting', 'delayed', 'blocked', 'active')),
+    constraint instants_before_year_9000
+        check (greatest(created_at, due_at, expires_at) < timestamptz '9000-01-01 00:00:00+00')
 ) with (
     fillfactor = 80,
     autovacuum_vacuum_scale_factor = 0.02,
@@ -164,7 +169,6 @@ create table {schema}.workers (
     name text not null,
     queues text[] not null,
     slots integer not null,
-    info jsonb not null,
     started_at timestamptz not null,
     expires_at timestamptz not null,
     void_requests text[] not null default '{}'  -- claims given up by their caller, should they still arrive
