@@ -96,7 +96,7 @@ async def test_working_until_nothing_is_left_ends_when_every_queue_is_paused(sho
 
 async def test_a_pause_ends_an_idle_wait_for_work(shop: Shop) -> None:
     worker = await begin(shop)
-    waiting = asyncio.create_task(worker._until_idle())
+    waiting = asyncio.create_task(worker._until_idle(None))
     await asyncio.sleep(0)
     assert not waiting.done()
     worker.obey(Orders(paused=frozenset({"default"})))
