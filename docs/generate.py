@@ -16,7 +16,7 @@ from penstock.model.failure import HANDLING
 from penstock.model.priority import HEAD_START
 from penstock.model.retry import POLICIES
 from penstock.model.states import FINISHED, TRANSITIONS, State
-from penstock.tasks.queues import _READERS, PREFIX
+from penstock.tasks.queues import OPTIONS, PREFIX, THEIR_PREFIX
 from penstock.tasks.settings import Settings
 
 HERE = Path(__file__).parent
@@ -35,17 +35,18 @@ SETTINGS = {
     "schema_name": "the schema on PostgreSQL, the prefix of the keys on Redis; in code `Penstock(schema=…)`",
     "accept_unsafe": "what is unsafe about the engine and accepted, by the names `penstock doctor` gives",
     "migrate": "bring the schema up to date when opening; not set: not on PostgreSQL",
-    "concurrency": "slots (jobs at once) per worker process",
-    "processes": "worker processes of `penstock worker`",
+    "concurrency": "slots (jobs at once) per worker process, at most 1,024",
+    "processes": "worker processes of `penstock worker`; from the environment alone, since their supervisor "
+    "loads no code of yours",
     "lease": "seconds without a heartbeat after which a worker is given up",
     "grace": "seconds that running jobs get to finish at shutdown",
     "timeout": "seconds a run may take",
     "retry": "the name of a [policy](policies.md), in place of `attempts` and `retry_delay`",
     "attempts": "attempts in all",
     "retry_delay": "seconds before the first retry; doubles each time",
-    "backoff_ms": "the same in milliseconds, where `retry_delay` is not given",
+    "backoff_ms": "`retry_delay` in milliseconds, where that is not given",
     "keep_completed": "completed jobs kept per queue; 0: no record at all",
-    "keep_failed": "failed jobs kept per queue",
+    "keep_failed": "failed and cancelled jobs kept per queue, together",
     "keep_for": "seconds that finished jobs are kept",
     "clean_up_at": "the time of day, in UTC, at which what is older than `keep_for` is removed",
     "keep_dead_letters_for": "seconds that dead letters are kept",
@@ -119,7 +120,8 @@ def settings() -> str:
         cells = f"`{name}`", ", ".join(f"`{c}`" for c in choices), default, SETTINGS[name]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", "## One queue", "", _QUEUES, "", "| variable | meaning |", "|---|---|"]
-    lines += [f"| `{PREFIX}<NAME>_{option.upper()}` | {QUEUE_OPTIONS[option]} |" for option in _READERS]
+    lines += [f"| `{PREFIX}<NAME>_{option.upper()}` | {QUEUE_OPTIONS[option]} |" for option in OPTIONS]
+    lines += ["", _THEIRS]
     lines += ["", "## Which app", "", _APP, ""]
     return "\n".join(lines)
 
@@ -171,6 +173,11 @@ _QUEUES = (
     "A queue's own variables win over what `app.queue(…)` says. In `<NAME>` write every character but "
     "letters and digits as `_`: queue `course-gen` is `PENSTOCK_QUEUE_COURSE_GEN_CONCURRENCY`."
 )
+_THEIRS = (
+    f"`{THEIR_PREFIX}<NAME>_CONCURRENCY` works too where ours is not given; "
+    f"`{THEIR_PREFIX}COURSE_GEN_CONCURRENCY` is also that of the queue `course_generation_queue`. A variable "
+    "that begins with `PENSTOCK_` and is not on this page is told in the log, with the nearest name that is."
+)
 _APP = (
     'Commands find the app by `--app module:app`, else `PENSTOCK_APP`, else `app = "module:app"` under '
     "`[tool.penstock]` in `pyproject.toml` of the current folder. A file works too: `--app "
@@ -179,7 +186,8 @@ _APP = (
 _COMMANDS = (
     "Commands that list take `--json`: one JSON document on standard output, and nothing else there. "
     "Errors go to standard error and are one sentence: what, why, what next. [Exit "
-    "codes](operating.md#exit-codes): 0 done, 1 refused, 2 wrong use, 3 engine away."
+    "codes](operating.md#exit-codes): 0 done, 1 refused, 2 wrong use, 3 engine away. `penstock "
+    "--version` shows the version."
 )
 PAGES = {"states.md": states, "policies.md": policies, "settings.md": settings, "cli.md": cli}
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.engine import Engine
 from penstock.model.clock import Clock, EngineClock
-from penstock.model.errors import EngineError, SchemaMissing
+from penstock.model.errors import Duration, EngineError, SchemaMissing, in_seconds
 from penstock.model.names import check_schema
-from penstock.model.priority import Priority
+from penstock.model.priority import PriorityOption
 from penstock.ops import Diagnosis, Ops
 from penstock.runtime.host import WorkerHost
 from penstock.runtime.inprocess import InProcessWorker
@@ -22,7 +22,7 @@ from penstock.tasks.declare import Declare
 from penstock.tasks.declared import TaskOptions
 from penstock.tasks.gate import Switch, WhenDisabled
 from penstock.tasks.handle import JobHandle
-from penstock.tasks.inherit import INHERIT, Duration, Inherited, RetryOption, count, seconds
+from penstock.tasks.inherit import INHERIT, MAX_SLOTS, Inherited, RetryOption, count
 from penstock.tasks.loading import ref_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.queues import from_environment, make_queue
@@ -61,6 +61,7 @@ class Penstock:
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
         self._declare = Declare(self.registry.add_task, TaskOptions())
+        _warn_of_unread()
 
     def __repr__(self) -> str:
         return f"<Penstock {self.safe_url}>"
@@ -87,7 +88,7 @@ class Penstock:
         concurrency: int | None = None,
         retry: RetryOption | None = None,
         timeout: Duration | Inherited | None = INHERIT,
-        priority: Priority | str | int | None = None,
+        priority: PriorityOption | None = None,
         keep_completed: int | Inherited | None = INHERIT,
         keep_failed: int | Inherited | None = INHERIT,
         keep_for: Duration | Inherited | None = INHERIT,
@@ -123,11 +124,11 @@ class Penstock:
         return self.registry.queues
 
     # -- enqueue --------------------------------------------------------------------------------------
-    def enqueue_many(self, calls: Iterable[Call[Any]]) -> list[JobHandle[Any]]:
+    def enqueue_many(self, calls: Iterable[Call[T]]) -> list[JobHandle[T]]:
         """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing."""
         return self._client.send_many(list(calls))
 
-    async def aenqueue_many(self, calls: Iterable[Call[Any]]) -> list[JobHandle[Any]]:
+    async def aenqueue_many(self, calls: Iterable[Call[T]]) -> list[JobHandle[T]]:
         """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing."""
         return await self._client.asend_many(list(calls))
 
@@ -216,16 +217,18 @@ class Penstock:
         app_ref: str | None = None,
         queues: Iterable[str] | None = None,
         slots: int | None = None,
-        lease: float | None = None,
-        grace: float | None = None,
+        lease: Duration | None = None,
+        grace: Duration | None = None,
     ) -> WorkerHost:
         """What a worker needs: this app's engine where it is open, else a new one that it opens itself."""
+        _warn_of_unread(self.queues)
         chosen = [self.registry.queue(name) for name in (queues or self.queues)]
+        self.registry.fingerprints()  # refuses here where a task's annotations cannot be read
         options = WorkerOptions(
             queues={queue.name: queue.concurrency for queue in chosen},
-            slots=self.settings.concurrency if slots is None else count("slots", slots, 1),
-            lease=self.settings.lease if lease is None else seconds("lease", lease),
-            grace=self.settings.grace if grace is None else seconds("grace", grace),
+            slots=self.settings.concurrency if slots is None else count("slots", slots, 1, MAX_SLOTS),
+            lease=self.settings.lease if lease is None else in_seconds("lease", lease),
+            grace=self.settings.grace if grace is None else in_seconds("grace", grace),
             fingerprints=self.registry.fingerprints,
             retentions=tuple(queue.retention for queue in self.queues.values()),
             clean_up_at=self.settings.clean_up_at,
@@ -245,8 +248,8 @@ class Penstock:
         *,
         queues: Iterable[str] | None = None,
         slots: int | None = None,
-        lease: float | None = None,
-        grace: float | None = None,
+        lease: Duration | None = None,
+        grace: Duration | None = None,
     ) -> InProcessWorker:
         """A worker inside this process, for an app that is open: `await app.worker().run()`."""
         self.engine  # noqa: B018 - refuses here where the app is not open
@@ -268,11 +271,17 @@ class Penstock:
 
 
 def _settings(given: Settings | None, url: str | None, schema: str | None) -> Settings:
-    from penstock.tasks.settings import load_settings  # noqa: PLC0415 - pydantic, when an app is made
+    from penstock.tasks.settings import Settings  # noqa: PLC0415 - pydantic, when an app is made
 
-    chosen = {"url": url, "schema_name": schema}
-    chosen = {name: value for name, value in chosen.items() if value is not None}
-    return load_settings(**chosen) if given is None else given.model_copy(update=chosen)
+    named = {"url": url, "schema_name": schema}
+    chosen: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    return Settings(**chosen) if given is None else given.model_copy(update=chosen)
+
+
+def _warn_of_unread(declared: Iterable[str] | None = None) -> None:
+    from penstock.tasks.variables import warn_of_unread  # noqa: PLC0415 - as above
+
+    warn_of_unread(declared)
 
 
 def make_engine(url: str, schema: str, clock: Clock) -> Engine:

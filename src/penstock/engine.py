@@ -16,7 +16,7 @@ Durations cross this interface on the way in, instants only on the way out.
 **Order.** Within a lane, jobs are claimed by rank: the due time less the head start of the priority; equal
 ranks in the order of their ids. A queue's *open lane* bears the queue's own name. Other lanes are rows of
 their own, and say who may claim from them: a parked lane is open to workers that know its task by another
-signature than the one that did not fit.
+signature than those that did not fit.
 
 **Attempts** are counted at claim. An outcome with `refund` gives the attempt back.
 
@@ -32,10 +32,10 @@ claim, call `release` with its request id; after an unknown settle, settle again
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from penstock.model.job import Claim, DeadLetter, Enqueued, Held, Job, NewJob
 from penstock.model.outcome import Outcome
@@ -93,7 +93,6 @@ class WorkerInfo:
     name: str  # host:pid, for people
     queues: tuple[str, ...]
     slots: int
-    info: dict[str, Any] = field(default_factory=dict)  # version, boot time, memory
     started_at: datetime | None = None
     expires_at: datetime | None = None
     active: int = 0
@@ -116,7 +115,7 @@ class Retention:
 
     queue: str
     keep_completed: int | None = 1_000
-    keep_failed: int | None = 5_000
+    keep_failed: int | None = 5_000  # of failed and cancelled jobs together
     max_age: float | None = None  # seconds since the end, completed, failed and cancelled alike
 
 
@@ -170,11 +169,16 @@ class Parked(NamedTuple):
 
 
 class Level(StrEnum):
-    """How bad a finding is. What is unsafe keeps a worker from starting, unless it is accepted by name."""
+    """How bad a finding is.
+
+    What is unsafe keeps a worker from starting, unless it is accepted by name; what is unusable cannot even
+    be opened, and no accepting helps.
+    """
 
     OK = "ok"
     WARNING = "warning"
     UNSAFE = "unsafe"
+    UNUSABLE = "unusable"
 
 
 class Finding(NamedTuple):
@@ -297,7 +301,8 @@ class Engine(Protocol):
     async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:
         """Cancel unfinished jobs; an active one is asked to stop by its worker's next heartbeat.
 
-        Answers the state each is in afterwards; None for no such job.
+        The first reason given becomes the note of the job, also where its run has to end first. Answers the
+        state each is in afterwards; None for no such job.
         """
         ...
 
@@ -311,6 +316,8 @@ class Engine(Protocol):
 
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
         """Make new jobs of dead letters, attempts reset, keys taken over, linked both ways.
+
+        They have no expiry, whatever the first had: somebody asked for them now.
 
         Answers the id of the job each was recovered as, also where that happened earlier; None for no such
         dead letter.

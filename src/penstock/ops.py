@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from penstock.engine import (
     Recovery,
     WorkerInfo,
 )
-from penstock.model.errors import ActionRefused, InvalidOption, JobNotFound, UnknownQueue
+from penstock.model.errors import MAX_SECONDS, ActionRefused, InvalidOption, JobNotFound, UnknownQueue
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
@@ -33,7 +34,21 @@ class Retried(NamedTuple):
     """What retrying a job did: made a delayed one due now, or recovered a failed one as a new job."""
 
     job_id: str
-    how: str  # "due now" or "recovered"
+    how: str  # "due now", "recovered" or "recovered already"
+
+
+class Recovered(NamedTuple):
+    """The job that a dead letter became."""
+
+    job_id: str
+    already: bool  # it had been recovered before; nothing was done now
+
+
+class Story(NamedTuple):
+    """Everything there is of one job."""
+
+    job: Job
+    dead_letter: DeadLetter | None  # of a failed one, until it is purged
 
 
 class Cancelled(NamedTuple):
@@ -49,6 +64,7 @@ class QueueRow:
     declared: bool
     paused: bool
     counts: Mapping[State, int]
+    parked: int = 0  # of those waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,16 @@ class Diagnosis:
     @property
     def refused(self) -> list[Finding]:
         """What keeps a worker from starting."""
+        return [*self.unusable, *self.acceptable]
+
+    @property
+    def unusable(self) -> list[Finding]:
+        """What must be mended: it cannot be accepted."""
+        return [f for f in self.findings if f.level is Level.UNUSABLE]
+
+    @property
+    def acceptable(self) -> list[Finding]:
+        """What is unsafe, and has not been accepted by its name."""
         return [f for f in self.findings if f.level is Level.UNSAFE and f.name not in self.accepted]
 
     @property
@@ -81,8 +107,19 @@ class Ops:
         """One job; JobNotFound where there is no record of it."""
         found = await self._engine.get(job_id) if is_id(job_id) else None
         if found is None:
-            raise JobNotFound(f"there is no record of job {job_id!r}: it never was, or it has been pruned")
+            raise JobNotFound(await self._why_no_job(job_id))
         return found
+
+    async def story(self, job_id: str) -> Story:
+        """One job, and its dead letter where it has one; JobNotFound where there is no record of it."""
+        job = await self.job(job_id)
+        failed = job.state is State.FAILED
+        return Story(job, await self._engine.dead_letter(job_id) if failed else None)
+
+    async def _why_no_job(self, job_id: str) -> str:
+        if is_id(job_id) and await self._engine.dead_letter(job_id) is not None:
+            return f"job {job_id!r} has been pruned, but its dead letter is kept: penstock dlq show {job_id}"
+        return f"there is no record of job {job_id!r}: it never was, or it has been pruned"
 
     async def jobs(self, where: JobFilter, limit: int = 50, after: str | None = None) -> list[Job]:
         """One page of jobs, newest first; `after` is the last id of the page before."""
@@ -91,10 +128,13 @@ class Ops:
     async def retry(self, job_id: str) -> Retried:
         """Run a job again without waiting: a delayed one is made due, a failed one is recovered."""
         job = await self.job(job_id)
-        if job.state is State.DELAYED and await self._engine.promote([job_id]):
-            return Retried(job_id, "due now")
+        if job.state is State.DELAYED:
+            if await self._engine.promote([job_id]):
+                return Retried(job_id, "due now")
+            job = await self.job(job_id)  # it fell due or ended meanwhile
         if job.state is State.FAILED:
-            return Retried(await self.recover(job_id), "recovered")
+            new, already = await self.recover(job_id)
+            return Retried(new, "recovered already" if already else "recovered")
         raise ActionRefused(_why_no_retry(job))
 
     async def cancel(self, job_id: str, reason: str = "cancelled by an operator") -> Cancelled:
@@ -105,6 +145,8 @@ class Ops:
         (state,) = await self._engine.cancel([job_id], reason)
         if state is None:
             raise JobNotFound(f"there is no record of job {job_id!r} any more")
+        if state not in (State.ACTIVE, State.CANCELLED):
+            raise ActionRefused(f"job {job_id} ended as {state} meanwhile")
         return Cancelled(job_id, state)
 
     # -- dead letters -------------------------------------------------------------------------------
@@ -125,17 +167,23 @@ class Ops:
         """How many dead letters wait for somebody."""
         return await self._engine.dead_count()
 
-    async def recover(self, job_id: str, args: Mapping[str, Any] | None = None) -> str:
-        """Make a new job of a dead letter, with attempts reset; the id of that job, also the second time.
+    async def recover(self, job_id: str, args: Mapping[str, Any] | None = None) -> Recovered:
+        """Make a new job of a dead letter, with attempts reset; that same job the second time.
 
-        `args` replaces the payload, and must fit the task.
+        `args` replaces the payload, and must fit the task; ActionRefused where it has been recovered before.
+        The new job does not expire: somebody wants it.
         """
         letter = await self.dead_letter(job_id)
         payload = None if args is None else self._payload(letter.task, args)
-        (new,) = await self._engine.recover([Recovery(job_id, new_id(), payload)])
+        asked = new_id()
+        (new,) = await self._engine.recover([Recovery(job_id, asked, payload)])
         if new is None:
             raise JobNotFound(f"the dead letter of job {job_id!r} was purged meanwhile")
-        return new
+        if new != asked and args is not None:
+            raise ActionRefused(
+                f"job {job_id} has been recovered already, as job {new}; the new arguments were not used"
+            )
+        return Recovered(new, already=new != asked)
 
     async def recover_all(
         self, where: DeadFilter, *, rate: float = RECOVER_RATE, limit: int | None = None
@@ -155,7 +203,8 @@ class Ops:
                 return
             after = page[-1].job_id
             wanted = [
-                Recovery(letter.job_id, new_id(), None, (done + n) / rate) for n, letter in enumerate(page)
+                Recovery(letter.job_id, new_id(), None, min((done + n) / rate, MAX_SECONDS))
+                for n, letter in enumerate(page)
             ]
             done += len(page)
             for new in await self._engine.recover(wanted):
@@ -172,14 +221,17 @@ class Ops:
     async def queues(self) -> list[QueueRow]:
         """Every queue that is declared or holds anything, by name."""
         known = {state.queue: state for state in await self._engine.queues()}
+        parked: Counter[str] = Counter()
+        for lane in await self._engine.parked():
+            parked[lane.queue] += lane.jobs
         names = sorted({*known, *self._registry.queues})
-        return [self._queue_row(name, known.get(name)) for name in names]
+        return [self._queue_row(name, known.get(name), parked[name]) for name in names]
 
-    def _queue_row(self, name: str, state: QueueState | None) -> QueueRow:
+    def _queue_row(self, name: str, state: QueueState | None, parked: int) -> QueueRow:
         declared = name in self._registry.queues
         if state is None:
             return QueueRow(name, declared, paused=False, counts={})
-        return QueueRow(name, declared, state.paused, state.counts)
+        return QueueRow(name, declared, state.paused, state.counts, parked)
 
     async def pause(self, queue: str) -> None:
         """Stop claims from a queue, for every worker; what runs goes on."""
@@ -221,8 +273,10 @@ def _cursor(after: str | None) -> str | None:
 
 
 def _why_no_retry(job: Job) -> str:
+    if job.parked:
+        return f"job {job.id} is parked until a worker comes that can run it: {job.note}"
     if job.state is State.WAITING:
-        return f"job {job.id} is waiting already; a worker will take it"
+        return f"job {job.id} is waiting already, for a worker that serves queue {job.queue!r}"
     if job.state is State.ACTIVE:
         return f"job {job.id} is running now"
     return f"job {job.id} ended as {job.state}; only failed and delayed jobs can be retried"

@@ -184,11 +184,11 @@ def raises_in_process(how: str) -> None:
 
 
 @app.task
-def crashes(ctx: SyncContext, how: str) -> None:
+def crashes(ctx: SyncContext, how: str, code: int = 0) -> None:
     """Takes its process with it."""
     effect("start", ctx)
     if how == "exit":
-        os._exit(0)
+        os._exit(code)
     ctypes.string_at(0)
 
 

@@ -161,7 +161,9 @@ def test_dlq_lists_shows_and_recovers(shell: Shell) -> None:
     assert "no such order" in shell("dlq", "show", ids[0]).out
     assert shell("dlq", "show", ids[0], "--json").data["job"]["args"] == {"how": "unrecoverable"}
     once = shell("dlq", "recover", ids[0], "--json").data
-    assert once == shell("dlq", "recover", ids[0], "--json").data, "twice makes one job"
+    again = shell("dlq", "recover", ids[0], "--json").data
+    assert again == {**once, "already": True}, "twice makes one job"
+    assert once["already"] is False
     assert once["recovered_from"] == ids[0]
     rest = shell("dlq", "recover-all", "--task", "says", "--yes", "--json").data
     assert rest["recovered"] == 2

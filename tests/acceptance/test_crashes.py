@@ -117,12 +117,17 @@ def test_a_segfaulting_job_is_a_dead_letter_after_three_crashes_alone_and_no_goo
     assert tree.running
 
 
-def test_a_handler_that_exits_its_process_is_a_crash_and_not_a_success(world: World) -> None:
-    world.start()
-    job = jobs.crashes.enqueue(how="exit")
-    record = world.becomes(job.id, "failed", within=60)
-    assert record.note == "crash-loop"
-    assert "exited with code 0" in record.errors[-1]["message"]
+def test_a_handler_that_exits_its_process_is_a_crash_whatever_the_code_and_the_worker_goes_on(
+    world: World,
+) -> None:
+    tree = world.start()
+    for code in (0, 2, 3, 4):
+        job = jobs.crashes.enqueue(how="exit", code=code)
+        record = world.becomes(job.id, "failed", within=60)
+        assert (record.note, len(world.starts(job.id))) == ("crash-loop", 4)
+        assert f"exited with code {code}" in record.errors[-1]["message"]
+        assert f"died: its process exited with code {code}" in tree.log()
+    assert tree.running
 
 
 def test_blocking_the_gil_or_the_loop_for_five_leases_starts_nothing_twice(world: World) -> None:

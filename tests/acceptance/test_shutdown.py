@@ -7,6 +7,7 @@ import signal
 import time
 
 from acceptance import jobs
+from acceptance.fleet import eventually
 from acceptance.world import World
 
 GRACE = 1.0
@@ -19,6 +20,18 @@ def test_an_idle_worker_ends_with_exit_code_0(world: World) -> None:
     tree.signal(signal.SIGTERM)
     assert tree.exit_code(within=30) == 0
     assert time.monotonic() - began <= BOUND
+    assert world.workers() == []
+
+
+def test_an_idle_worker_ends_with_exit_code_0_however_often_it_is_told(world: World) -> None:
+    tree = world.start(grace=GRACE)
+
+    def told_again() -> bool:
+        tree.signal(signal.SIGTERM)
+        return not tree.running
+
+    eventually(told_again, 30, "ended")
+    assert tree.exit_code(within=1) == 0
     assert world.workers() == []
 
 

@@ -40,6 +40,25 @@ def test_an_app_that_raises(site: Site) -> None:
     assert "no licence file" in refused(site, "worker", "--app", "broken:app", code=1)
 
 
+def test_a_task_whose_types_are_there_for_the_type_checker_only(site: Site) -> None:
+    (site.folder / "typed.py").write_text(
+        "from __future__ import annotations\n"
+        "from typing import TYPE_CHECKING\n"
+        "from penstock import Penstock\n"
+        "if TYPE_CHECKING:\n    from decimal import Decimal\n"
+        "app = Penstock()\n"
+        "@app.task\ndef pay(amount: Decimal) -> None: ...\n"
+    )
+    said = refused(site, "worker", "--app", "typed:app", code=1)
+    assert "'pay': the type of 'amount', 'Decimal', cannot be read" in said
+    assert "outside 'if TYPE_CHECKING'" in said
+
+
+def test_an_app_that_exits(site: Site) -> None:
+    (site.folder / "script.py").write_text("import sys; sys.exit(0)\n")
+    assert "script.py, line 1" in refused(site, "worker", "--app", "script:app", code=1)
+
+
 def test_a_url_of_no_engine(site: Site) -> None:
     said = refused(site, "worker", "--app", JOBS, code=1, PENSTOCK_URL="mongodb://db")
     assert "there is no engine for mongodb://" in said

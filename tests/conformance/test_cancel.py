@@ -3,7 +3,9 @@
 import pytest
 
 from conformance.kit import claim, counts, failed, finish, new, news, put, read, state, take
-from penstock.model.outcome import COMPLETED, Cancelled
+from penstock.engine import Settlement
+from penstock.model.decide import judge
+from penstock.model.outcome import COMPLETED, Cancelled, Released, Retried, Snoozed
 from penstock.model.states import State
 
 
@@ -65,6 +67,40 @@ async def test_cancelling_twice_keeps_the_first_reason(engine):
     await engine.cancel([job], "first")
     await engine.cancel([job], "second")
     assert (await read(engine, job)).note == "first"
+
+
+ENDS_OF_A_CANCELLED_RUN = {
+    "stopped": Cancelled("cancelled while running"),
+    "failed": Retried(5, None),
+    "snoozed": Snoozed(5, "not yet"),
+    "handed back": Released(),
+}
+
+
+@pytest.mark.parametrize("outcome", ENDS_OF_A_CANCELLED_RUN.values(), ids=ENDS_OF_A_CANCELLED_RUN)
+async def test_a_job_cancelled_while_it_ran_keeps_the_first_reason(engine, worker, outcome):
+    held = await take(engine)
+    await engine.cancel([held.id], "duplicate order")
+    await engine.cancel([held.id], "second")
+    await engine.settle([Settlement(held.id, held.token, outcome)])
+    job = await read(engine, held.id)
+    assert (job.state, job.note) == (State.CANCELLED, "duplicate order")
+
+
+async def test_a_job_cancelled_while_it_ran_keeps_the_reason_though_its_worker_was_lost(engine, worker):
+    held = await take(engine)
+    await engine.cancel([held.id], "duplicate order")
+    await engine.rescue_worker(worker, frozenset({held.token}), judge)
+    job = await read(engine, held.id)
+    assert (job.state, job.note) == (State.CANCELLED, "duplicate order")
+
+
+async def test_a_job_that_completes_though_it_was_cancelled_has_no_reason(engine, worker):
+    held = await take(engine)
+    await engine.cancel([held.id], "too late")
+    await engine.settle([Settlement(held.id, held.token, COMPLETED)])
+    job = await read(engine, held.id)
+    assert (job.state, job.note) == (State.COMPLETED, None)
 
 
 async def test_a_cancelled_job_keeps_its_record_and_key(engine):

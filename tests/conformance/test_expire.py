@@ -2,6 +2,7 @@
 
 from conformance.kit import TASK, claim, counts, ids, new, news, parked, put, read, settle, state, take
 from penstock.engine import JobFilter
+from penstock.model.outcome import EXPIRED
 from penstock.model.states import State
 
 
@@ -11,7 +12,7 @@ async def test_a_waiting_job_past_its_expiry_is_cancelled_and_says_why(engine, w
     assert await engine.expire(10) == 1
     job = await read(engine, job_id)
     assert (job.state, job.finished_at, job.attempt) == (State.CANCELLED, clock.now(), 0)
-    assert job.note == "expired before it could run"
+    assert job.note == EXPIRED
     assert await counts(engine) == {State.CANCELLED: 1}
     assert await claim(engine) == []
 

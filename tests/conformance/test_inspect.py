@@ -273,13 +273,9 @@ async def test_a_queue_once_used_stays_known(engine, worker):
 
 
 async def test_workers_are_told_as_they_registered(engine, clock):
-    info = WorkerInfo(
-        id="w1", name="host:7", queues=("a", "b"), slots=8, info={"version": "1", "n": [1, None]}
-    )
-    await engine.register(info, 30)
+    await engine.register(WorkerInfo(id="w1", name="host:7", queues=("a", "b"), slots=8), 30)
     [found] = await engine.workers()
     assert (found.id, found.name, found.queues, found.slots) == ("w1", "host:7", ("a", "b"), 8)
-    assert found.info == {"version": "1", "n": [1, None]}
     assert (found.alive, found.active) == (True, 0)
     assert found.expires_at == clock.now() + timedelta(seconds=30)
     assert found.started_at == clock.now()

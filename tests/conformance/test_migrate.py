@@ -4,11 +4,12 @@ import asyncio
 import sqlite3
 from contextlib import closing
 
+import psycopg
 import pytest
 
 from conformance.kit import Place, put, read, register, take
 from conftest import no_leaks
-from penstock.model.errors import SchemaMissing
+from penstock.model.errors import SchemaMissing, SchemaTooNew
 from penstock.model.states import State
 
 
@@ -29,6 +30,32 @@ async def test_an_engine_without_its_schema_says_so(shared_place):
     await engine.migrate()
     await engine.open()
     await engine.close()
+
+
+async def migrated_by_a_later_release(place: Place) -> None:
+    engine = place.engine()
+    await engine.migrate()
+    if place.kind == "sqlite":
+        with closing(sqlite3.connect(place.address)) as connection, connection:
+            connection.execute("insert into penstock_migrations values (9999, '9999_future', 0)")
+    elif place.kind == "postgres":
+        with psycopg.connect(place.address, autocommit=True) as connection:
+            connection.execute(f"insert into {place.schema}.migrations (name) values ('9999_future')")
+    else:
+        async with engine._opened():
+            await engine._do("migrate", b"9999_future")
+    await engine.close()
+
+
+async def test_a_newer_schema_is_neither_opened_nor_migrated(shared_place):
+    await migrated_by_a_later_release(shared_place)
+    engine = shared_place.engine()
+    with no_leaks():
+        with pytest.raises(SchemaTooNew, match="9999_future"):
+            await engine.migrate()
+        with pytest.raises(SchemaTooNew, match="9999_future"):
+            await engine.open()
+        await engine.close()
 
 
 async def test_migrating_names_what_it_did_and_then_has_nothing_to_do(shared_place):

@@ -23,7 +23,7 @@ from conformance.kit import (
     take,
 )
 from penstock.engine import Parked, Recovery
-from penstock.model.lanes import is_parked
+from penstock.model.lanes import is_parked, misfits
 from penstock.model.outcome import Released
 from penstock.model.states import State
 
@@ -103,6 +103,15 @@ async def test_a_job_that_fits_neither_is_parked_again_for_the_next(engine, work
     await settle(engine, held, parked(misfit="v2"))
     assert await claim(engine, tasks={TASK: "v2"}) == []
     assert ids(await claim(engine, tasks={TASK: "v3"})) == [job]
+
+
+async def test_a_job_that_fits_none_of_the_deployed_versions_stays_where_it_is(engine, worker):
+    job = await park(engine, misfit="v1")
+    [held] = await claim(engine, tasks={TASK: "v2"})
+    await settle(engine, held, parked(misfit=misfits(held.lane, "v2")))
+    for version in ("v1", "v2"):
+        assert await claim(engine, tasks={TASK: version}) == []
+    assert ids(await claim(engine, tasks={TASK: "v"})) == [job]
 
 
 async def test_a_parked_job_can_be_cancelled(engine, worker):

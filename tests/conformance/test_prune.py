@@ -45,6 +45,15 @@ async def test_completed_and_failed_are_bounded_apart(engine, worker, clock):
     assert await left(engine) == completed[2:] + broken[1:]
 
 
+async def test_failed_and_cancelled_share_one_bound(engine, worker, clock):
+    cancelled = await finish_many(engine, clock, 2, Cancelled("no"))
+    broken = await finish_many(engine, clock, 2, failed())
+    assert await engine.prune(Retention(QUEUE, keep_failed=3), 10) == 1
+    assert await left(engine) == [cancelled[1], *broken]
+    assert await engine.prune(Retention(QUEUE, keep_failed=1), 10) == 2
+    assert await left(engine) == broken[1:]
+
+
 async def test_nothing_is_kept_where_the_queue_keeps_none(engine, worker, clock):
     await finish_many(engine, clock, 3)
     assert await engine.prune(Retention(QUEUE, keep_completed=0), 10) == 3

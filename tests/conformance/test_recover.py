@@ -48,6 +48,19 @@ async def test_a_recovered_job_is_the_old_one_begun_anew(engine, worker, clock):
     assert job.created_at == job.due_at == clock.now()
 
 
+async def test_a_recovered_job_does_not_expire_because_somebody_asked_for_it(engine, worker, clock):
+    held = await finish(engine, outcome=failed(), expire_after=10)
+    clock.advance(60)
+    heir = new().id
+    await engine.recover([Recovery(held.id, heir, delay=5)])
+    clock.advance(600)
+    assert await engine.expire(10) == 0
+    assert (await read(engine, heir)).expires_at is None
+    await engine.stage(10)
+    await register(engine, "later")
+    assert ids(await claim(engine, worker="later")) == [heir]
+
+
 async def test_both_are_linked(engine, worker, clock):
     held = await finish(engine, outcome=failed())
     clock.advance(5)

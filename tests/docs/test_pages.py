@@ -84,12 +84,16 @@ def test_every_name_for_tests_exists_and_has_a_text(name: str) -> None:
 
 def test_the_public_names_are_pinned() -> None:
     assert penstock.__all__ == [
+        "AccessRefused",
+        "ActionRefused",
         "Call",
         "CalledInLoop",
         "Context",
         "Disabled",
         "EngineError",
+        "EngineFull",
         "EngineUnavailable",
+        "EngineUnsafe",
         "EnqueueError",
         "FailureClass",
         "InvalidArguments",
@@ -100,18 +104,23 @@ def test_the_public_names_are_pinned() -> None:
         "JobFailed",
         "JobHandle",
         "JobNotFound",
+        "MissingExtra",
         "NoOp",
         "OutcomeUnknown",
         "Penstock",
         "PenstockError",
         "Priority",
+        "Problem",
         "Queue",
         "RateLimited",
         "ResultDropped",
         "ResultTimeout",
         "ResultUnavailable",
         "Retry",
+        "SchemaMissing",
+        "SchemaTooNew",
         "Settings",
+        "Signal",
         "Snooze",
         "State",
         "SyncContext",
@@ -120,6 +129,7 @@ def test_the_public_names_are_pinned() -> None:
         "UnknownTask",
         "Unrecoverable",
         "ValueTooLarge",
+        "WorkerExpired",
     ]
     assert sorted(penstock.__all__) == penstock.__all__ == dir(penstock)
     assert all(hasattr(penstock, name) for name in penstock.__all__)
@@ -132,6 +142,7 @@ def test_every_error_stands_in_the_tree() -> None:
         if isinstance(value, type) and issubclass(value, errors.PenstockError)
     }
     assert found == set(re.findall(r"\b[A-Z]\w+", errors.__doc__ or "")) & found
+    assert found <= set(penstock.__all__), "what is raised can be caught by a public name"
 
 
 def links() -> list[object]:

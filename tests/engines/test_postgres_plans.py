@@ -106,7 +106,7 @@ async def test_every_other_end_finds_its_jobs_by_primary_key(crowded):
 
 SWEEPS: dict[str, dict[str, Any]] = {
     "stage": {"limit": 100},
-    "expire": {"limit": 100},
+    "expire": {"limit": 100, "note": "expired"},
     "prune": {
         "limit": 100,
         "queue": QUEUE,

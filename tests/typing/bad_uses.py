@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock import Context, Penstock, SyncContext
+from penstock import Context, Penstock, RateLimited, Retry, Snooze, SyncContext
 
 app = Penstock("sqlite://:memory:")
 
@@ -43,7 +43,9 @@ def wrong_arguments_sync(ctx: Context) -> None:
 async def wrong_results() -> None:
     text: int = await (await send.aenqueue(order_id=7, to="x")).aresult()  # type: ignore[assignment]
     number: str = plain.enqueue(1).result()  # type: ignore[assignment]
-    print(text, number)
+    many: str = app.enqueue_many([plain.call(1)])[0].result()  # type: ignore[assignment]
+    plain.enqueue(1).result(timeout="10")  # type: ignore[arg-type]
+    print(text, number, many)
 
 
 def wrong_options() -> None:
@@ -54,6 +56,22 @@ def wrong_options() -> None:
     app.task(execute="fibre")  # type: ignore[call-overload]
     app.queue("email", concurrency="ten")  # type: ignore[arg-type]
     app.queue("email", when_disabled="drop")  # type: ignore[arg-type]
+    app.queue("email", priority="urgent")  # type: ignore[arg-type]
+    app.queue("email", retry="webhok")  # type: ignore[arg-type]
+    app.task(priority="urgent")  # type: ignore[call-overload]
+    send.using(priority="urgent")  # type: ignore[arg-type]
+    send.using(retry="webhok")  # type: ignore[arg-type]
+
+
+def wrong_policies() -> None:
+    Retry.exponential(3, 5, capp=60)  # type: ignore[call-arg]
+    Retry.exponential(3, 5, cap="60")  # type: ignore[arg-type]
+    Retry.fixed(3, factor=2)  # type: ignore[call-arg]
+    Retry.immediate(3, delay=5)  # type: ignore[call-arg]
+    Retry(strategy="linear")  # type: ignore[arg-type]
+    Retry(retry_on=(7,))  # type: ignore[arg-type]
+    Snooze("30")  # type: ignore[arg-type]
+    RateLimited("soon")  # type: ignore[arg-type]
 
 
 async def wrong_calls_in_place(ctx: Context, sync_ctx: SyncContext) -> None:

@@ -6,9 +6,20 @@ from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any, assert_type
 
-from penstock import Call, Context, JobHandle, Penstock, Retry, SyncContext
+from penstock import (
+    Call,
+    Context,
+    JobHandle,
+    Penstock,
+    Priority,
+    RateLimited,
+    Retry,
+    Settings,
+    Snooze,
+    SyncContext,
+)
 
-app = Penstock("sqlite://:memory:")
+app = Penstock("sqlite://:memory:", settings=Settings(concurrency=20, timeout=None))
 app.queue("email", concurrency=10, retry="external_api", keep_completed=500, keep_failed=1000, keep_for=None)
 
 
@@ -44,7 +55,8 @@ async def in_a_loop(ctx: Context) -> None:
     assert_type(await job.aresult(timeout=10), str)
     assert_type(await (await job.arefresh()).aresult(), str)
     assert_type(await add.using(delay=timedelta(minutes=1)).aenqueue(1, b=2), JobHandle[int])
-    await app.aenqueue_many([send_receipt.call(order_id=n) for n in range(3)])
+    jobs = await app.aenqueue_many([send_receipt.call(order_id=n) for n in range(3)])
+    assert_type(jobs, list[JobHandle[str]])
     assert_type(await add(1, 2), int)
     assert_type(await send_receipt(ctx, 7), str)
     running: Coroutine[Any, Any, str] = send_receipt(ctx, order_id=7, to="x")
@@ -61,6 +73,24 @@ def without_a_loop(ctx: SyncContext) -> None:
     assert_type(shout.call("a", times=2), Call[str])
     assert_type(shout("a"), str)
     assert_type(shout.using(owner="me").using(timeout=None).enqueue(text="a"), JobHandle[str])
-    assert_type(app.enqueue_many([nothing.call(), resize.call("p")]), list[JobHandle[Any]])
+    assert_type(job.result(timeout=timedelta(seconds=10)), str)
+    assert_type(app.enqueue_many([nothing.call(), resize.call("p")]), list[JobHandle[None]])
+    assert_type(app.enqueue_many([shout.call("a") for _ in range(3)])[0].result(), str)
+    mixed: list[Call[object]] = [shout.call("a"), nothing.call()]
+    assert_type(app.enqueue_many(mixed), list[JobHandle[object]])
+    assert_type(app.enqueue_many([app.call_by_name("shout", {"text": "a"})]), list[JobHandle[Any]])
     resize(ctx, "path")
     nothing()
+
+
+def durations_and_names(policy: str, priority: str) -> None:
+    minute = timedelta(minutes=1)
+    raised: list[Exception] = [Snooze(minute), Snooze(60), RateLimited(minute), RateLimited(retry_after=0.5)]
+    Retry(3, minute, "fixed", cap=minute, retry_on=(KeyError, "ECONNRESET"), no_retry_on=ValueError)
+    Retry.exponential(5, minute, factor=3, cap=minute, jitter=0.2, retry_on=[TimeoutError])
+    Retry.fixed(5, minute, cap=3_600, no_retry_on="NOT_FOUND")
+    Retry.immediate(2, retry_on=KeyError)
+    send_receipt.using(retry="webhook", priority=Priority.LOW)
+    send_receipt.using(retry=Retry.of(policy), priority=Priority.of(priority))
+    app.worker(lease=minute, grace=minute)
+    print(raised)

@@ -27,7 +27,7 @@ async def send_receipt(order_id: int) -> str:
 
 @app.task
 async def fail(what: str) -> None:
-    raise Unrecoverable(f"no {{what}}")
+    raise Unrecoverable(f"no {{what}}") from KeyError("the shelf is empty")
 '''
 
 

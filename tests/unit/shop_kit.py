@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator
 
@@ -50,6 +51,11 @@ class Shop:
             self.began.set()
             self.go.wait(10)
 
+        @app.task(timeout=600, retry="none")
+        def hung() -> None:
+            self.began.set()
+            self.go.wait(20)
+
         @app.task(timeout=0.01, retry="none")
         async def late() -> None:
             await asyncio.Event().wait()
@@ -72,6 +78,19 @@ class Shop:
         def tell(ctx: SyncContext) -> str:
             ctx.progress(30, "on the way")
             return "told"
+
+        @app.task
+        async def tell_async(ctx: Context) -> str:
+            await ctx.progress(30, "on the way")
+            return "told"
+
+        @app.task
+        def fork() -> int:
+            return os.fork()
+
+        @app.task
+        async def fork_async() -> int:
+            return os.fork()
 
         @app.task(execute="process", retry="none")
         def apart() -> None: ...

@@ -22,6 +22,7 @@ from penstock import (
     State,
     Unrecoverable,
 )
+from penstock.engine import JobFilter
 
 app = Penstock(settings=Settings(url="sqlite://:memory:", max_result_bytes=100))
 
@@ -174,3 +175,18 @@ async def test_a_delayed_job_waits() -> None:
         stored = await app.engine.get(job.id)
         assert stored is not None
         assert stored.owner == "me"
+
+
+async def test_a_call_of_another_apps_task_is_refused_and_nothing_goes_in() -> None:
+    here, there = Penstock("sqlite://:memory:"), Penstock("sqlite://:memory:")
+
+    @here.task(name="own")
+    def own() -> None: ...
+
+    @there.task(name="foreign")
+    def foreign() -> None: ...
+
+    async with here:
+        with pytest.raises(InvalidOption, match=r"foreign .* of another app"):
+            await here.aenqueue_many([own.call(), foreign.call()])
+        assert await here.ops.jobs(JobFilter()) == []

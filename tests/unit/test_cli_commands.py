@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from typing import Any
 
 import pytest
-from cli_kit import Run, dead_letter, loaded_shop, runner  # noqa: F401 - fixtures
+from cli_kit import Run, dead_letter, loaded_shop, runner, work_off  # noqa: F401 - fixtures
 
 from penstock import Penstock
 from penstock.cli import work
@@ -18,10 +19,12 @@ from penstock.cli import work
     ("words", "told"),
     [
         (("jobs",), "penstock tasks"),
-        (("jobs", "-q", "email"), "without options"),
+        (("jobs", "-q", "email"), "All of them: penstock jobs"),
         (("dlq",), "No dead letters"),
-        (("dlq", "list", "--reason", "exhausted"), "without options"),
-        (("workers",), "penstock worker --app"),
+        (("dlq", "list", "--reason", "exhausted"), "All of them: penstock dlq --recovered"),
+        (("dlq", "--recovered"), "recovered or not"),
+        (("workers",), "Start one with: penstock worker\n"),
+        (("workers", "--app", "cli_shop:app"), "Start one with: penstock worker --app cli_shop:app\n"),
         (("queues",), "default"),
         (("migrate",), "Up to date."),
         (("dlq", "recover-all", "-t", "fail"), "No dead letters"),
@@ -73,8 +76,8 @@ def test_a_queue_shows_whether_it_is_paused(run: Run) -> None:
     assert "penstock resume email" in run("pause", "email").out
     assert "paused" in run("queues").out
     assert run("queues", "--json").json[1] == {
-        "queue": "email", "declared": True, "paused": True, "waiting": 0, "delayed": 0, "blocked": 0,
-        "active": 0, "completed": 0, "failed": 0, "cancelled": 0,
+        "queue": "email", "declared": True, "paused": True, "parked": 0, "waiting": 0, "delayed": 0,
+        "blocked": 0, "active": 0, "completed": 0, "failed": 0, "cancelled": 0,
     }  # fmt: skip
     run("resume", "email")
     assert "paused" not in run("queues").out
@@ -83,7 +86,7 @@ def test_a_queue_shows_whether_it_is_paused(run: Run) -> None:
 # -- one job ----------------------------------------------------------------------------------------
 def test_a_job_is_shown_whole_with_the_next_step(run: Run, dead: str) -> None:
     said = run("job", dead)
-    assert "attempt 1: Unrecoverable: no" in said.out
+    assert re.search(r"attempt 1, 20\d\d-\S+ \S+ UTC \(\d+s ago\): Unrecoverable: no", said.out)
     assert f"penstock retry {dead}" in said.out
     assert run("job", dead, "--json").json["state"] == "failed"
     shown = run("dlq", "show", dead)
@@ -94,10 +97,14 @@ def test_a_job_is_shown_whole_with_the_next_step(run: Run, dead: str) -> None:
 def test_retry_and_recover_name_the_same_new_job(run: Run, dead: str) -> None:
     new = run("retry", dead, "--json").json["job_id"]
     assert new in run("retry", dead).out
-    assert run("dlq", "recover", dead, "--json").json == {"job_id": new, "recovered_from": dead}
-    assert new in run("dlq", "recover", dead).out
+    assert run("dlq", "recover", dead, "--json").json == {
+        "job_id": new, "recovered_from": dead, "already": True,
+    }  # fmt: skip
+    assert run("dlq", "recover", dead).out == f"It has been recovered already, as {new}\n"
     assert new in run("dlq", "show", dead).out
-    assert dead in run("dlq", "--recovered").out
+    recovered = run("dlq", "--recovered").out
+    assert f"{dead}  fail  unrecoverable (recovered)" in recovered
+    assert "dlq recover" not in recovered
     assert dead not in run("dlq").out
 
 
@@ -118,6 +125,10 @@ def test_an_edited_payload_is_checked(run: Run, dead: str) -> None:
         assert said.code == 2
         assert told in said.err
     assert run("dlq", "recover", dead, "--args", '{"what": "x"}').code == 0
+    new = run("job", dead, "--json").json["recovered_as"]
+    said = run("dlq", "recover", dead, "--args", '{"what": "y"}')
+    assert (said.code, said.out) == (1, "")
+    assert f"recovered already, as job {new}" in said.err
 
 
 # -- dead letters -----------------------------------------------------------------------------------
@@ -145,10 +156,13 @@ def test_recovering_everything_asks_first(run: Run, dead: str, monkeypatch: pyte
     assert said.err == ""
 
 
-def test_how_many_come_back_and_how_fast_is_said(run: Run, dead: str) -> None:
-    assert run("dlq", "recover-all", "-t", "fail", "--rate", "5").out == (
-        "Recovered 1 jobs, due at 5 per second.\n"
-    )
+def test_how_many_come_back_and_how_fast_is_said(run: Run, shop: Penstock, dead: str) -> None:
+    assert run("dlq", "recover-all", "-t", "fail", "--rate", "5").out == "Recovered 1 job, due now.\n"
+    with shop:
+        shop.enqueue_many(shop.tasks["fail"].call(what=f"{n}") for n in range(2))
+    work_off(shop)
+    said = run("dlq", "recover-all", "-t", "fail", "--rate", "5")
+    assert said.out == "Recovered 3 jobs, due at 5 per second.\n"
 
 
 # -- workers ----------------------------------------------------------------------------------------
@@ -205,7 +219,7 @@ def test_running_and_parked_jobs_and_workers_are_shown_as_they_are(run: Run, sho
     assert "40 % half" in run("jobs", "--state", "active").out
     assert [job["id"] for job in run("jobs", "--parked", "--json").json] == [lost]
     assert "parked until a worker comes" in run("job", lost).out
-    assert "not declared here" in run("queues").out
+    assert "1 parked, not declared" in run("queues").out
     workers = run("workers")
     assert "host:1" in workers.out
     assert "1/2" in workers.out
@@ -219,3 +233,8 @@ def test_help_is_grouped_and_fits_a_screen(run: Run) -> None:
     said = run("--help", columns=80)
     assert all(word in said.out for word in ("Run", "Look", "Act", "worker", "dlq"))
     assert len(said.out.splitlines()) <= 35
+
+
+@pytest.mark.parametrize("words", [("job",), ("dlq", "show")])
+def test_an_error_is_shown_with_what_lies_behind_it(run: Run, dead: str, words: tuple[str, ...]) -> None:
+    assert "caused by KeyError: 'the shelf is empty'" in run(*words, dead).out

@@ -15,7 +15,7 @@ from penstock.model.errors import (
     RateLimited,
     ResultTimeout,
     Snooze,
-    not_negative,
+    in_seconds,
 )
 
 CLASSES = {
@@ -84,11 +84,11 @@ def test_signals_carry_their_seconds_and_a_sentence():
 
 @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, -math.inf])
 def test_durations_no_clock_can_honour_are_refused(wrong):
-    for make in (Snooze, RateLimited, lambda s: not_negative("x", s)):
+    for make in (Snooze, RateLimited, lambda s: in_seconds("x", s)):
         with pytest.raises(InvalidOption, match="from 0 up"):
             make(wrong)
 
 
 def test_durations_from_zero_up_are_floats():
-    assert not_negative("x", 0) == 0.0
-    assert isinstance(not_negative("x", 3), float)
+    assert in_seconds("x", 0) == 0.0
+    assert isinstance(in_seconds("x", 3), float)

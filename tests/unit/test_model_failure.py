@@ -3,10 +3,14 @@
 import pytest
 
 from penstock.model.errors import (
+    CalledInLoop,
     InvalidArguments,
+    InvalidOption,
     InvalidValue,
     Problem,
     RateLimited,
+    UnknownQueue,
+    UnknownTask,
     Unrecoverable,
     ValueTooLarge,
 )
@@ -31,24 +35,19 @@ def coded(code: object) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("name", "retry", "alert", "page", "escalate"),
+    ("name", "retry", "alert", "page"),
     [
-        ("transient", True, Alert.NONE, False, False),
-        ("rate_limit", True, Alert.WARNING, False, False),
-        ("invalid_input", False, Alert.ERROR, False, False),
-        ("resource_unavailable", True, Alert.CRITICAL, False, True),
-        ("logic_error", False, Alert.ERROR, False, False),
-        ("system_failure", False, Alert.CRITICAL, True, False),
+        ("transient", True, Alert.NONE, False),
+        ("rate_limit", True, Alert.WARNING, False),
+        ("invalid_input", False, Alert.ERROR, False),
+        ("resource_unavailable", True, Alert.CRITICAL, False),
+        ("logic_error", False, Alert.ERROR, False),
+        ("system_failure", False, Alert.CRITICAL, True),
     ],
 )
-def test_each_class_is_handled_as_the_mission_says(name, retry, alert, page, escalate):
+def test_each_class_is_handled_as_the_mission_says(name, retry, alert, page):
     handling = HANDLING[FailureClass(name)]
-    assert (handling.retry, handling.alert, handling.page, handling.escalate) == (
-        retry,
-        alert,
-        page,
-        escalate,
-    )
+    assert (handling.retry, handling.alert, handling.page) == (retry, alert, page)
 
 
 def test_every_class_is_handled():
@@ -75,15 +74,19 @@ def test_every_class_is_handled():
         (coded("LOGIC_ERROR"), "logic_error"),
         (coded("SYSTEM_FAILURE"), "system_failure"),
         (coded("WHATEVER"), "transient"),
+        (CalledInLoop("use aenqueue"), "logic_error"),
+        (InvalidOption("no such"), "logic_error"),
+        (UnknownTask("no such"), "logic_error"),
+        (UnknownQueue("no such"), "logic_error"),
     ],
 )
 def test_errors_are_classified_by_type_then_code_and_else_transient(error, expected):
-    assert classify(error) == expected
+    assert classify(error) == (expected, None)
 
 
 @pytest.mark.parametrize("answer", ["logic_error", FailureClass.LOGIC_ERROR])
 def test_the_users_rule_comes_first(answer):
-    assert classify(RateLimited(5), lambda _: answer) is FailureClass.LOGIC_ERROR
+    assert classify(RateLimited(5), lambda _: answer).failure_class is FailureClass.LOGIC_ERROR
 
 
 def broken(_error: BaseException) -> FailureClass:
@@ -92,7 +95,7 @@ def broken(_error: BaseException) -> FailureClass:
 
 @pytest.mark.parametrize("rule", [lambda _: None, lambda _: "no such class", broken])
 def test_a_rule_that_does_not_answer_hides_nothing(rule):
-    assert classify(RateLimited(5), rule) is FailureClass.RATE_LIMIT
+    assert classify(RateLimited(5), rule).failure_class is FailureClass.RATE_LIMIT
 
 
 @pytest.mark.parametrize(

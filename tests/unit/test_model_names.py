@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.model.errors import InvalidOption
 from penstock.model.ids import COUNTER_BITS, RANDOM_BITS, is_id, uuid7
-from penstock.model.lanes import is_parked, parked_lane
+from penstock.model.lanes import MOST_MISFITS, is_parked, misfits, misfits_of, parked_lane
 from penstock.model.names import check_name, check_schema, check_text
 from penstock.model.outcome import Park
 from penstock.model.priority import HEAD_START, Priority
@@ -89,6 +89,17 @@ def test_a_parked_lane_is_named_by_queue_task_and_misfit():
     assert is_parked(unknown)
     assert is_parked(unfit)
     assert not is_parked("q")
+
+
+def test_a_parked_lane_remembers_the_latest_signatures_that_did_not_fit():
+    lane = parked_lane("q", Park("t", "why"))
+    assert misfits_of(lane) == misfits_of("q") == ()
+    assert misfits("q") is None
+    for n in range(MOST_MISFITS + 2):
+        lane = parked_lane("q", Park("t", "why", misfits(lane, f"v{n}")))
+    assert misfits_of(lane) == tuple(f"v{n}" for n in range(2, MOST_MISFITS + 2))
+    assert misfits(lane, "v5") == ",".join([*(v for v in misfits_of(lane) if v != "v5"), "v5"])
+    assert misfits(lane) == ",".join(misfits_of(lane))
 
 
 def test_priorities_have_the_documents_numbers():

@@ -128,15 +128,15 @@ async def test_retrying_a_failed_job_recovers_it_once(app: Penstock, ops: Ops) -
     (job_id,) = await dead(app)
     first = await ops.retry(job_id)
     again = await ops.retry(job_id)
-    assert first == again
-    assert first.how == "recovered"
+    assert (first.how, again.how) == ("recovered", "recovered already")
+    assert first.job_id == again.job_id
     assert (await get(app, job_id)).recovered_as == first.job_id
     assert (await get(app, first.job_id)).recovered_from == job_id
 
 
 async def test_a_job_that_cannot_be_retried_is_refused_with_the_reason(app: Penstock, ops: Ops) -> None:
     job = await app.tasks["fine"].aenqueue()
-    with pytest.raises(ActionRefused, match="waiting already"):
+    with pytest.raises(ActionRefused, match="waiting already, for a worker that serves queue 'default'"):
         await ops.retry(job.id)
     await run(app)
     with pytest.raises(ActionRefused, match="ended as completed"):
@@ -155,12 +155,53 @@ async def test_a_job_that_runs_is_not_retried(app: Penstock, ops: Ops) -> None:
     assert await ops.cancel(job.id) == (job.id, State.ACTIVE)
 
 
+async def test_a_parked_job_is_not_said_to_be_next(app: Penstock, ops: Ops) -> None:
+    job = NewJob(new_id(), "default", "unknown")
+    await app.engine.enqueue([job])
+    await run(app)
+    with pytest.raises(ActionRefused, match=r"parked until a worker comes .* no worker here knows"):
+        await ops.retry(job.id)
+
+
+@pytest.mark.parametrize("state", [State.WAITING, State.COMPLETED])
+async def test_a_delayed_job_that_moved_on_while_it_is_retried_is_told_as_it_is_now(
+    app: Penstock, ops: Ops, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, state: State
+) -> None:
+    job = await app.tasks["fine"].using(delay=60).aenqueue()
+
+    async def too_late(ids: list[str]) -> int:
+        clock.advance(61)
+        await app.engine.stage(10)
+        if state is State.COMPLETED:
+            await run(app)
+        return 0
+
+    monkeypatch.setattr(app.engine, "promote", too_late)
+    with pytest.raises(ActionRefused, match=f"{state}"):
+        await ops.retry(job.id)
+
+
 # -- cancel -----------------------------------------------------------------------------------------
 async def test_cancelling_keeps_the_reason_and_happens_once(app: Penstock, ops: Ops) -> None:
     job = await app.tasks["fine"].aenqueue()
     assert await ops.cancel(job.id, "not needed") == (job.id, State.CANCELLED)
     assert (await get(app, job.id)).note == "not needed"
     with pytest.raises(ActionRefused, match="already ended as cancelled"):
+        await ops.cancel(job.id)
+
+
+async def test_a_job_that_ends_while_it_is_cancelled_is_not_said_to_be_cancelled(
+    app: Penstock, ops: Ops, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = await app.tasks["fine"].aenqueue()
+    cancel = app.engine.cancel
+
+    async def too_late(ids: list[str], reason: str) -> list[State | None]:
+        await run(app)
+        return await cancel(ids, reason)
+
+    monkeypatch.setattr(app.engine, "cancel", too_late)
+    with pytest.raises(ActionRefused, match="ended as completed meanwhile"):
         await ops.cancel(job.id)
 
 
@@ -182,7 +223,7 @@ async def test_recovering_makes_a_new_job_that_takes_over_the_key(app: Penstock,
     job = await app.tasks["mail"].aenqueue(n=1)
     await run(app)
     assert await ops.dead_count() == 1
-    new = await get(app, await ops.recover(job.id))
+    new = await get(app, (await ops.recover(job.id)).job_id)
     assert (new.state, new.attempt, new.key, new.args) == (State.WAITING, 0, "mail:1", {"n": 1})
     assert await ops.dead_count() == 0
     again = await app.tasks["mail"].aenqueue(n=1)
@@ -195,7 +236,27 @@ async def test_an_edited_payload_must_fit_the_task(app: Penstock, ops: Ops) -> N
     with pytest.raises(InvalidArguments, match="n"):
         await ops.recover(job_id, {"n": "many"})
     assert await ops.dead_count() == 1
-    assert (await get(app, await ops.recover(job_id, {"n": 42}))).args == {"n": 42}
+    new, already = await ops.recover(job_id, {"n": 42})
+    assert not already
+    assert (await get(app, new)).args == {"n": 42}
+
+
+async def test_new_arguments_for_what_was_recovered_already_are_refused_and_say_as_which_job(
+    app: Penstock, ops: Ops
+) -> None:
+    (job_id,) = await dead(app)
+    new, _ = await ops.recover(job_id, {"n": 42})
+    with pytest.raises(ActionRefused, match=f"recovered already, as job {new}"):
+        await ops.recover(job_id, {"n": 43})
+    assert await ops.recover(job_id) == (new, True)
+    assert (await get(app, new)).args == {"n": 42}
+
+
+async def test_a_failed_job_that_was_pruned_is_found_by_its_dead_letter(app: Penstock, ops: Ops) -> None:
+    (job_id,) = await dead(app)
+    await app.engine.delete([job_id])
+    with pytest.raises(JobNotFound, match=f"penstock dlq show {job_id}"):
+        await ops.job(job_id)
 
 
 async def test_an_edited_payload_of_a_task_unknown_here_is_strict_json(app: Penstock, ops: Ops) -> None:

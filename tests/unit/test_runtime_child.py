@@ -21,7 +21,7 @@ from penstock.model.failure import Failure
 from penstock.model.job import Claim
 from penstock.runtime import child, solo_child
 from penstock.runtime.board import Board
-from penstock.runtime.links import PipeLine
+from penstock.runtime.child_line import ChildLine
 from penstock.runtime.warm import Warm
 from penstock.runtime.wire import pack, unpack
 
@@ -53,11 +53,14 @@ class Session:
         Board.shared(self._board_fd, 5, 30.0).beaten(time.monotonic())
         host = self.app.worker_host(slots=5, grace=5.0)
         self.working = asyncio.create_task(child._work(host, Warm(None), theirs, self._board_fd))
-        reader, self._writer = await asyncio.open_connection(sock=ours)
-        self.hello = unpack(await reader.readline())
+        self._reader, self._writer = await asyncio.open_connection(sock=ours)
+        self.hello = await self.hear()
         info = WorkerInfo(id=self.hello["worker"], name="n", queues=("default",), slots=5)
         await self.app.engine.register(info, 30.0)
         return self
+
+    async def hear(self) -> dict[str, Any]:
+        return unpack(await asyncio.wait_for(self._reader.readline(), 20))
 
     def tell(self, message: dict[str, Any]) -> None:
         self._writer.write(pack(message))
@@ -81,16 +84,18 @@ async def test_a_child_says_hello_waits_for_go_obeys_and_drains(
         session.tell({"orders": [False, [["no-job", "no-token"]], []]})
         await job.aresult(20)
         session.tell({"drain": "soon"})
-        assert await asyncio.wait_for(session.working, 20) == 0
+        assert await session.hear() == {"leaving": "it was told to"}
+        await asyncio.wait_for(session.working, 20)
 
 
-async def test_a_child_that_was_given_up_exits_to_begin_again(
+async def test_a_child_that_was_given_up_says_so_and_leaves(
     app: Penstock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Session(app, monkeypatch) as session:
         session.tell({"go": True})
         session.tell({"orders": [True, [], []]})
-        assert await asyncio.wait_for(session.working, 20) == child.EXIT_EXPIRED
+        assert await session.hear() == {"leaving": "it was given up"}
+        await asyncio.wait_for(session.working, 20)
 
 
 async def test_a_child_that_is_not_told_to_go_does_not_claim(
@@ -99,7 +104,7 @@ async def test_a_child_that_is_not_told_to_go_does_not_claim(
     job = await app.tasks["nothing"].aenqueue()
     async with Session(app, monkeypatch) as session:
         session.tell({"drain": "now"})
-        assert await asyncio.wait_for(session.working, 20) == child.EXIT_BAD_APP
+        await asyncio.wait_for(session.working, 20)
     assert (await job.arefresh()).state == "waiting"
 
 
@@ -124,8 +129,7 @@ async def test_a_child_whose_supervisor_is_gone_ends_itself(
 def test_a_child_that_cannot_load_its_app_says_why() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        code = child._load_and_run({"app": "no_such_module:app", "wishes": {}}, theirs, -1)
-        assert code == child.EXIT_BAD_APP
+        child._load_and_run({"app": "no_such_module:app", "wishes": {}}, theirs, -1)
         assert "no_such_module" in unpack(ours.recv(4096))["failed"]
 
 
@@ -133,7 +137,7 @@ async def test_a_child_that_cannot_open_its_app_says_why(app: Penstock) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         config = {"app": "shop:app", "wishes": {"queues": ["nowhere"]}}
-        assert await child._main(app, Warm(None), config, theirs, -1) == child.EXIT_BAD_APP
+        await child._main(app, Warm(None), config, theirs, -1)
         assert "nowhere" in unpack(ours.recv(4096))["failed"]
 
 
@@ -155,7 +159,7 @@ def test_inside_a_child_a_run_ends_as_plain_data() -> None:
 
     sent: list[bytes] = []
 
-    link = PipeLine(CLAIM, "w", sent.append)
+    link = ChildLine(CLAIM, "w", sent.append)
     with asyncio.Runner() as runner:
         empty = CLAIM._replace(args="{}")
         assert solo_child._run(app.tasks["add"], CLAIM, link, runner) == Returned("2")
@@ -163,19 +167,3 @@ def test_inside_a_child_a_run_ends_as_plain_data() -> None:
         assert solo_child._run(app.tasks["nothing"], empty, link, runner) == Returned()
         assert isinstance(solo_child._run(app.tasks["add"], empty, link, runner), Failure)
     assert "half" in unpack(sent[0])["progress"]
-
-
-def test_messages_to_a_child_come_in_order() -> None:
-    import io
-
-    class Lines(io.BytesIO):
-        def __next__(self) -> bytes:
-            line = self.readline()
-            if not line:
-                import threading
-
-                threading.Event().wait()  # the parent lives on
-            return line
-
-    inbox = solo_child._inbox(Lines(pack({"n": 1}) + pack({"n": 2})))
-    assert [next(inbox), next(inbox)] == [{"n": 1}, {"n": 2}]

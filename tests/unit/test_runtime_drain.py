@@ -1,4 +1,4 @@
-"""A worker ends: drained, given up, or broken; and one inside a process of one's own."""
+"""A worker ends: drained, given up, or broken."""
 
 from __future__ import annotations
 
@@ -74,39 +74,3 @@ async def test_the_watchdog_is_told_which_jobs_stand_on_the_loop(shop: Shop) -> 
     shop.go.set()
     worker.drain()
     await running
-
-
-# -- in process -------------------------------------------------------------------------------------
-async def test_an_in_process_worker_runs_until_drained_and_counts(shop: Shop) -> None:
-    worker = shop.app.worker(slots=2)
-    running = asyncio.create_task(worker.run())
-    job = await shop.app.tasks["tell"].aenqueue()
-    assert await job.aresult(20) == "told"
-    worker.drain()
-    assert await asyncio.wait_for(running, 20) == 1
-    assert await shop.app.ops.workers() == []
-
-
-async def test_a_worker_drained_before_it_ran_does_nothing(shop: Shop) -> None:
-    worker = shop.app.worker()
-    worker.drain()
-    assert await worker.run() == 0
-
-
-async def test_an_in_process_worker_that_was_given_up_begins_again_under_a_new_id(shop: Shop) -> None:
-    worker = shop.app.worker()
-    running = asyncio.create_task(worker.run())
-    job = await shop.app.tasks["wait"].aenqueue()
-    await set_(shop.began)
-    first = worker._worker
-    assert first is not None
-    shop.began.clear()
-    first.obey(Orders(given_up=True))
-    await set_(shop.began)
-    shop.go.set()
-    assert await job.aresult(20) == job.key
-    assert worker._worker is not None
-    assert worker._worker.id != first.id
-    worker.drain()
-    await asyncio.wait_for(running, 20)
-    assert (await shop.job(job.id)).attempt == 1

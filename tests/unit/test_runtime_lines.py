@@ -9,10 +9,12 @@ import time
 import pytest
 from runtime_kit import Flaky, expire, make_worker
 from shop_kit import Shop, begin, open_shop  # noqa: F401 - fixtures
+from test_runtime_child import CLAIM
 
 from penstock import EngineUnavailable
+from penstock.runtime import links
 from penstock.runtime.heart import Heart, beat
-from penstock.runtime.links import PipeLine
+from penstock.runtime.running import Running
 
 
 # -- heart ------------------------------------------------------------------------------------------
@@ -32,16 +34,19 @@ async def test_a_beat_counts_from_before_it_was_asked(shop: Shop) -> None:
     assert worker.board.age() <= time.monotonic() - before
 
 
-async def test_a_missed_heartbeat_is_logged_and_not_the_end(
-    shop: Shop, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("error", "told"), [(EngineUnavailable("away"), "away"), (TimeoutError(), "no answer in time")]
+)
+async def test_a_missed_heartbeat_is_logged_with_the_reason_and_not_the_end(
+    shop: Shop, caplog: pytest.LogCaptureFixture, error: Exception, told: str
 ) -> None:
     worker = await begin(shop)
     engine = Flaky(shop.app.engine)
-    engine.before["beat"] = [EngineUnavailable("away")]
+    engine.before["beat"] = [error]
     heart = Heart(worker, None)  # type: ignore[arg-type]
     with caplog.at_level(logging.WARNING, "penstock.heart"):
         await heart._beat_once(engine)  # type: ignore[arg-type]
-    assert "missed" in caplog.text
+    assert f"heartbeat missed: {told}" in caplog.text
     await heart._beat_once(engine)  # type: ignore[arg-type]
     assert worker.board.age() < 60
 
@@ -73,14 +78,39 @@ async def test_progress_that_cannot_be_stored_does_not_fail_the_work(
     assert await job.aresult(5) == "told"
 
 
-async def test_the_line_of_a_child_process_writes_progress_into_its_pipe(shop: Shop) -> None:
-    sent: list[bytes] = []
-    line = PipeLine(None, "worker", sent.append)  # type: ignore[arg-type]
-    await line.progress(5, "a")
-    line.progress_sync(6, "b")
-    assert len(sent) == 2
-    assert not line.cancelled()
-    assert not line.lease_lost()
+@pytest.mark.parametrize("task", ["tell", "tell_async"])
+async def test_progress_that_hangs_does_not_fail_the_work(
+    shop: Shop, task: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def hangs(*_: object) -> bool:
+        await asyncio.Event().wait()
+        return True
+
+    monkeypatch.setattr(links, "PROGRESS_PATIENCE", 0.01)
+    monkeypatch.setattr(shop.app.engine, "progress", hangs)
+    job = await shop.app.tasks[task].aenqueue()
+    with caplog.at_level(logging.WARNING, "penstock.worker"):
+        await (await begin(shop)).run(burst=True)
+    assert await job.aresult(5) == "told"
+
+
+def test_progress_told_while_the_loop_is_blocked_or_gone_does_not_fail_the_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Sent(list[str]):
+        async def send(self, _claim: object, text: str) -> None:
+            self.append(text)
+
+    monkeypatch.setattr(links, "PROGRESS_PATIENCE", 0.0)
+    sent, loop = Sent(), asyncio.new_event_loop()
+    line = links.Line(sent, Running(CLAIM, 0, loop))  # type: ignore[arg-type]
+    line.progress_sync(5, "")
+    assert sent == []
+    loop.run_until_complete(asyncio.sleep(0))
+    assert len(sent) == 1, "told when the loop goes on"
+    loop.close()
+    line.progress_sync(6, "")
+    assert len(sent) == 1
 
 
 async def test_progress_of_a_job_that_passed_on_is_refused_and_logged(
@@ -92,9 +122,7 @@ async def test_progress_of_a_job_that_passed_on_is_refused_and_logged(
     (running,) = worker.executor.running.values()
     claim = running.claim._replace(token="0" * 32)
     with caplog.at_level(logging.WARNING, "penstock.worker"):
-        lines = worker.executor._lines
-        lines.send_later(claim, "{}")
-        await asyncio.gather(*lines._sending)
+        await worker.executor._lines.send(claim, "{}")
     assert f"progress of job {job.id} refused" in caplog.text
     while worker.executor.running:
         await asyncio.sleep(0.001)

@@ -110,6 +110,7 @@ ENDS: list[End] = [
     Deferred(1.5, "bank is closed"),
     Failure("Boom", "it broke", "E1", FailureClass.RATE_LIMIT, "line 1", retry=True, retry_after=2.0),
     Failure("Boom", "it broke", retry=False),
+    Failure("Boom", "it broke", note="odd", causes=({"how": "cause", "type": "E", "message": "m"},)),
     Crashed("killed by SIGSEGV"),
     Stopped(cancelled=True),
     Stopped(cancelled=False),

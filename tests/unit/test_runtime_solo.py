@@ -13,11 +13,16 @@ from test_runtime_child import CLAIM
 
 from penstock import InvalidOption
 from penstock.model.decide import Returned
+from penstock.model.job import Claim
 from penstock.runtime import solo, solo_child
 from penstock.runtime.warm import Warm
 from penstock.runtime.wire import end_to_wire, pack, unpack
 
-END = pack({"end": end_to_wire(Returned("2"))})
+END = pack({"token": CLAIM.token, "end": end_to_wire(Returned("2"))})
+
+
+def of_another_run(**said: Any) -> bytes:
+    return pack({"token": "another", **said})
 
 
 class Child:
@@ -29,7 +34,7 @@ class Child:
         self.killed = False
         self.ran = 0
 
-    async def take_up(self, _message: bytes) -> None:
+    async def take_up(self, _claim: Claim, _worker: str) -> None:
         if not self.alive:
             raise solo.ChildDied("gone")
 
@@ -79,6 +84,10 @@ def pool(nursery: Nursery) -> solo.SoloPool:
     return solo.SoloPool("worker", nursery)  # type: ignore[arg-type]
 
 
+async def nobody(_progress: str) -> None:
+    """Nobody wants to know."""
+
+
 async def turns(count: int = 20) -> None:
     for _ in range(count):
         await asyncio.sleep(0)
@@ -88,7 +97,7 @@ async def turns(count: int = 20) -> None:
 async def test_few_children_are_started_at_once_and_each_is_used_again(
     nursery: Nursery, pool: solo.SoloPool
 ) -> None:
-    jobs = [asyncio.create_task(pool.run(CLAIM, print)) for _ in range(10)]
+    jobs = [asyncio.create_task(pool.run(CLAIM, nobody)) for _ in range(10)]
     await turns()
     assert nursery.asked == solo.STARTS
     for _ in range(solo.STARTS):
@@ -102,7 +111,7 @@ async def test_few_children_are_started_at_once_and_each_is_used_again(
 
 async def test_a_few_children_are_kept_and_the_rest_end(nursery: Nursery, pool: solo.SoloPool) -> None:
     nursery.jobs_end.clear()
-    jobs = [asyncio.create_task(pool.run(CLAIM, print)) for _ in range(solo.MAX_IDLE + 2)]
+    jobs = [asyncio.create_task(pool.run(CLAIM, nobody)) for _ in range(solo.MAX_IDLE + 2)]
     for _ in jobs:
         nursery.allowed.release()
     while sum(child.ran for child in nursery.children) < len(jobs):
@@ -116,10 +125,10 @@ async def test_a_few_children_are_kept_and_the_rest_end(nursery: Nursery, pool: 
 
 async def test_a_child_that_died_while_idle_is_not_given_a_job(nursery: Nursery, pool: solo.SoloPool) -> None:
     nursery.allowed.release()
-    await pool.run(CLAIM, print)
+    await pool.run(CLAIM, nobody)
     nursery.children[0].alive = False
     nursery.allowed.release()
-    await pool.run(CLAIM, print)
+    await pool.run(CLAIM, nobody)
     assert [child.ran for child in nursery.children] == [1, 1]
     await pool.close()
 
@@ -130,29 +139,29 @@ async def test_a_child_that_cannot_start_fails_one_job_and_not_the_others(
     nursery.errors = [solo.ChildDied("could not load")]
     nursery.allowed.release()
     with pytest.raises(RuntimeError, match="could not load"):
-        await pool.run(CLAIM, print)
+        await pool.run(CLAIM, nobody)
     nursery.allowed.release()
-    assert await pool.run(CLAIM, print) == Returned()
+    assert await pool.run(CLAIM, nobody) == Returned()
     await pool.close()
 
 
 async def test_a_job_stopped_while_its_child_starts_lets_the_next_start_one(
     nursery: Nursery, pool: solo.SoloPool
 ) -> None:
-    jobs = [asyncio.create_task(pool.run(CLAIM, print)) for _ in range(solo.STARTS)]
+    jobs = [asyncio.create_task(pool.run(CLAIM, nobody)) for _ in range(solo.STARTS)]
     await turns()
     for job in jobs:
         job.cancel()
     await asyncio.gather(*jobs, return_exceptions=True)
     nursery.allowed.release()
-    assert await pool.run(CLAIM, print) == Returned()
+    assert await pool.run(CLAIM, nobody) == Returned()
     assert len(nursery.children) == 1
     await pool.close()
 
 
 async def test_a_job_that_needs_a_process_says_so_where_no_app_is_known() -> None:
     with pytest.raises(InvalidOption, match="penstock worker --app"):
-        await solo.SoloPool("w", Warm(None)).run(CLAIM, print)
+        await solo.SoloPool("w", Warm(None)).run(CLAIM, nobody)
 
 
 # -- one child --------------------------------------------------------------------------------------
@@ -189,30 +198,90 @@ async def other(monkeypatch: pytest.MonkeyPatch) -> Any:
     writer.close()
 
 
-async def test_a_child_begins_with_one_job_and_tells_its_progress_and_end(other: Other) -> None:
-    taking = asyncio.create_task(other.child.take_up(solo._message(CLAIM, "w")))
+async def take_up(other: Other) -> dict[str, Any]:
+    """The child takes a job up; what it was sent."""
+    taking = asyncio.create_task(other.child.take_up(CLAIM, "w"))
     message = await other.hears()
-    assert (solo_child._claim_from(message["claim"]), message["worker"]) == (CLAIM, "w")
-    other.says(pack({"begun": True}))
+    other.says(pack({"token": CLAIM.token, "begun": True}))
     await taking
+    return message
+
+
+async def test_a_child_begins_with_one_job_and_tells_its_progress_and_end(other: Other) -> None:
+    message = await take_up(other)
+    assert (solo_child._claim_from(message["claim"]), message["worker"]) == (CLAIM, "w")
     said: list[str] = []
-    other.says(pack({"progress": "half"}) + END)
-    assert await other.child.end(said.append) == Returned("2")
+
+    async def keep(progress: str) -> None:
+        said.append(progress)
+
+    other.says(pack({"token": CLAIM.token, "progress": "half"}) + END)
+    assert await other.child.end(keep) == Returned("2")
     assert said == ["half"]
+    assert await other.hears() == {"stored": CLAIM.token}
+
+
+async def test_what_a_child_says_of_another_run_is_passed_over(other: Other) -> None:
+    taking = asyncio.create_task(other.child.take_up(CLAIM, "w"))
+    other.says(of_another_run(begun=True) + of_another_run(end=end_to_wire(Returned("1"))))
+    await turns()
+    assert not taking.done()
+    other.says(pack({"token": CLAIM.token, "begun": True}))
+    await taking
+    other.says(of_another_run(progress="no") + of_another_run(end=end_to_wire(Returned("1"))) + END)
+
+    async def refuse(progress: str) -> None:
+        raise AssertionError(progress)
+
+    assert await other.child.end(refuse) == Returned("2")
+
+
+async def test_the_end_of_a_run_waits_until_its_last_progress_is_dealt_with(other: Other) -> None:
+    await take_up(other)
+    stored = asyncio.Event()
+
+    async def slowly(_progress: str) -> None:
+        await stored.wait()
+
+    other.says(pack({"token": CLAIM.token, "progress": "all"}) + END)
+    ending = asyncio.create_task(other.child.end(slowly))
+    await turns()
+    assert not ending.done()
+    stored.set()
+    assert await ending == Returned("2")
+
+
+async def test_a_run_stopped_while_its_progress_is_being_stored_kills_the_child(other: Other) -> None:
+    await take_up(other)
+    storing = asyncio.Event()
+
+    async def for_ever(_progress: str) -> None:
+        storing.set()
+        await asyncio.Event().wait()
+
+    other.says(pack({"token": CLAIM.token, "progress": "half"}))
+    ending = asyncio.create_task(other.child.end(for_ever))
+    await storing.wait()
+    ending.cancel()
+    other.dies(-signal.SIGKILL)
+    with pytest.raises(asyncio.CancelledError):
+        await ending
+    assert other.killed == [(77, signal.SIGKILL)]  # type: ignore[attr-defined]
 
 
 async def test_what_a_child_was_saying_when_it_died_is_passed_over(other: Other) -> None:
     other.says(b'{"end": {"kind": "Retu')
     other.dies(-signal.SIGSEGV)
     with pytest.raises(solo.ChildDied, match="SIGSEGV"):
-        await other.child.end(print)
+        await other.child.end(nobody)
     assert not other.killed  # type: ignore[attr-defined]  # nobody kills a pid that may be another's by now
 
 
 async def test_what_a_child_had_said_before_it_died_counts(other: Other) -> None:
+    await take_up(other)
     other.says(END)
     other.dies(0)
-    assert await other.child.end(print) == Returned("2")
+    assert await other.child.end(nobody) == Returned("2")
 
 
 async def test_killing_a_child_ends_its_whole_group_and_waits_until_it_is_gone(other: Other) -> None:

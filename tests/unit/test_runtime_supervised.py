@@ -12,7 +12,7 @@ from runtime_kit import FakeProcess, Flaky, no_waiting, small_app  # noqa: F401 
 
 from penstock import EngineUnavailable, Penstock
 from penstock.engine import CancelOrder, Orders, WorkerInfo
-from penstock.runtime import child, supervised
+from penstock.runtime import supervised
 from penstock.runtime.board import Board
 from penstock.runtime.supervised import BadApp, KilledEarly, Supervised
 from penstock.runtime.wire import pack, unpack
@@ -35,19 +35,27 @@ class Told:
         self.closed = True
 
 
-def make(process: FakeProcess | None = None) -> tuple[Supervised, Told]:
+def make(
+    process: FakeProcess | None = None, said: bytes = b"", *, gone: bool = True
+) -> tuple[Supervised, Told]:
+    """A worker; what it has said after its hello, and whether nobody holds its line any more."""
     worker, told = Supervised("shop:app", {}, "INFO"), Told()
     worker._process, worker._writer = process, told  # type: ignore[assignment]
+    worker._reader = asyncio.StreamReader()
+    worker._reader.feed_data(said)
+    if gone:
+        worker._reader.feed_eof()
     return worker, told
 
 
+FAREWELL = pack({"leaving": "it was told to"})
 HELLO = {"worker": "w1", "name": "host:1", "queues": ["default"], "slots": 1, "lease": 30.0, "grace": 1.0}
 
 
 # -- supervised -------------------------------------------------------------------------------------
 async def test_a_worker_is_registered_told_to_go_beaten_for_and_buried(app: Penstock) -> None:
     process = FakeProcess()
-    worker, told = make(process)
+    worker, told = make(process, FAREWELL)
     engine = Flaky(app.engine)
     board = Board.private(1, 30.0)
     living = asyncio.create_task(worker._supervise(engine, board, HELLO))  # type: ignore[arg-type]
@@ -86,8 +94,8 @@ async def test_a_worker_that_died_is_told_of_and_its_jobs_taken_back(
 
 
 async def test_jobs_are_taken_back_only_when_every_process_below_the_worker_is_gone(app: Penstock) -> None:
-    worker, _ = make(FakeProcess(-9))
-    worker._reader = asyncio.StreamReader()
+    worker, _ = make(FakeProcess(-9), gone=False)
+    assert worker._reader is not None
     engine = Flaky(app.engine)
     burying = asyncio.create_task(worker._supervise(engine, Board.private(1, 30.0), HELLO))  # type: ignore[arg-type]
     while not worker._reader._waiter:  # type: ignore[attr-defined]
@@ -102,18 +110,33 @@ async def test_what_a_handler_left_behind_does_not_keep_jobs_from_being_taken_ba
     app: Penstock, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervised, "LINGER", 0.0)
-    worker, _ = make(FakeProcess(-9))
-    worker._reader = asyncio.StreamReader()
+    worker, _ = make(FakeProcess(-9), gone=False)
     with caplog.at_level(logging.WARNING, "penstock.supervisor"):
         await worker._supervise(app.engine, Board.private(1, 30.0), HELLO)
     assert "still lives" in caplog.text
     assert await app.ops.workers() == []
 
 
-async def test_a_worker_that_could_not_go_on_is_a_bad_app(app: Penstock) -> None:
-    worker, _ = make(FakeProcess(child.EXIT_BAD_APP))
-    with pytest.raises(BadApp):
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 4])
+async def test_a_worker_that_ends_without_a_word_has_crashed_whatever_its_exit_code(
+    app: Penstock, code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker, _ = make(FakeProcess(code))
+    with caplog.at_level(logging.ERROR, "penstock.supervisor"):
         await worker._supervise(app.engine, Board.private(1, 30.0), HELLO)
+    assert not worker.ended_well
+    assert f"died: its process exited with code {code}" in caplog.text
+
+
+async def test_a_worker_that_said_farewell_and_does_not_end_is_killed(
+    app: Penstock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervised, "EXTRA", 0.0)
+    process = FakeProcess()
+    worker, _ = make(process, FAREWELL)
+    await worker._supervise(app.engine, Board.private(1, 30.0), HELLO)
+    assert process.killed == [signal.SIGKILL]
+    assert worker.ended_well
 
 
 async def test_orders_are_passed_on_once_and_given_up_ends_the_worker(app: Penstock) -> None:

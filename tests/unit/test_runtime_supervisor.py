@@ -25,6 +25,7 @@ class FakeSupervised:
         self.drained: list[bool] = []
         self.lived = 0.0
         self.ended_well = False
+        self.began = False
         self.over = asyncio.Event()
         self.born.append(self)
 
@@ -36,7 +37,11 @@ class FakeSupervised:
         life = self.lives.pop(0) if self.lives else None
         if isinstance(life, Exception):
             raise life
+        if life == "begins, and is not heard of again":
+            self.began = True
+            raise EngineUnavailable("away")
         if life is not None:
+            self.began = True
             self.ended_well = life == "well"
             return
         await self.over.wait()
@@ -73,15 +78,15 @@ async def test_the_first_signal_drains_and_the_second_hands_back(fake: type[Fake
 
 
 async def test_a_worker_that_ends_is_replaced(fake: type[FakeSupervised]) -> None:
-    fake.lives = ["well", "badly", EngineUnavailable("buried by nobody")]
+    fake.lives = ["well", "badly", EngineUnavailable("buried by nobody"), OSError("too many processes")]
     boss = make_supervisor()
     running = asyncio.create_task(boss.run())
-    await until_born(fake, 4)
-    await boss.restart()
     await until_born(fake, 5)
+    await boss.restart()
+    await until_born(fake, 6)
     boss.stop()
     assert await running == 0
-    assert fake.born[3].drained == [True]
+    assert fake.born[4].drained == [True]
 
 
 async def test_an_app_that_never_started_ends_the_supervisor_with_the_reason(
@@ -119,6 +124,30 @@ async def test_an_app_that_broke_later_is_tried_again(
     assert "syntax error" in caplog.text
 
 
+async def test_an_outage_in_which_a_worker_ends_and_none_can_start_does_not_end_the_supervisor(
+    fake: type[FakeSupervised],
+) -> None:
+    away = BadApp("EngineUnavailable: away")
+    fake.lives = ["begins, and is not heard of again", away, away, away]
+    boss = make_supervisor()
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 5)
+    boss.stop()
+    assert await running == 0
+    assert boss.problem is None
+
+
+async def test_what_one_worker_process_has_shown_to_work_counts_for_the_others(
+    fake: type[FakeSupervised],
+) -> None:
+    fake.lives = ["well", BadApp("away")]
+    boss = make_supervisor(2)
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 4)
+    boss.stop()
+    assert await running == 0
+
+
 async def test_an_app_that_fails_while_we_stop_is_no_problem(fake: type[FakeSupervised]) -> None:
     fake.lives = [BadApp("killed while it started")]
     boss = make_supervisor()
@@ -127,6 +156,42 @@ async def test_an_app_that_fails_while_we_stop_is_no_problem(fake: type[FakeSupe
     boss._stopping.set()
     await running
     assert boss.problem is None
+
+
+async def test_once_the_code_has_changed_a_worker_that_could_not_start_is_started_at_once(
+    fake: type[FakeSupervised], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 6000.0)
+    fake.lives = ["well", BadApp("syntax error"), BadApp("another")]
+    boss = make_supervisor()
+    running = asyncio.create_task(boss.run())
+    for born in (3, 4):
+        await until_born(fake, born - 1)
+        while boss._workers:
+            await asyncio.sleep(0)
+        await boss.restart()
+        await until_born(fake, born)
+    boss.stop()
+    assert await running == 0
+
+
+async def test_a_change_while_a_worker_was_failing_to_start_is_not_slept_over(
+    fake: type[FakeSupervised], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 6000.0)
+    boss = make_supervisor()
+
+    class Changing(BadApp):
+        def __str__(self) -> str:
+            boss._anew.set()
+            boss._anew = asyncio.Event()
+            return "syntax error"
+
+    fake.lives = ["well", Changing()]
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 3)
+    boss.stop()
+    assert await running == 0
 
 
 async def test_the_workers_engine_is_opened_once_and_closed_at_the_end(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import secrets
 import signal
 import textwrap
 from collections.abc import AsyncIterator, Callable
@@ -22,7 +23,7 @@ from penstock.runtime.solo import ChildDied, SoloPool
 from penstock.runtime.warm import Warm
 
 APP = """
-import ctypes, json, os, signal, sqlite3, subprocess, sys, threading
+import ctypes, json, os, signal, sqlite3, subprocess, sys, threading, time
 from pathlib import Path
 from penstock import Penstock, SyncContext
 
@@ -60,6 +61,26 @@ def leaves_a_child_behind(ctx: SyncContext) -> None:
     os._exit(5)
 
 @app.task
+def forks() -> str:
+    return "the job" if os.fork() else "its copy"
+
+@app.task
+def leaves_a_thread_behind(ctx: SyncContext) -> None:
+    def tell() -> None:
+        for _ in range(1000):
+            ctx.progress(66, "left behind")
+    threading.Thread(target=tell, daemon=True).start()
+
+@app.task(timeout=30)
+def time_left(ctx: SyncContext) -> float:
+    return ctx.deadline - time.monotonic()
+
+@app.task
+def tells_much(ctx: SyncContext) -> None:
+    for n in range(2001):
+        ctx.progress(n / 20, "")
+
+@app.task
 def hangs(ctx: SyncContext) -> None:
     ctx.progress(10, str(os.getpid()))
     ctypes.PyDLL(None).sleep(600)
@@ -67,7 +88,7 @@ def hangs(ctx: SyncContext) -> None:
 
 
 def claim(task: str, args: str = "{}") -> Claim:
-    return CLAIM._replace(task=task, args=args)
+    return CLAIM._replace(task=task, args=args, token=secrets.token_hex(16))
 
 
 class Lot:
@@ -79,6 +100,7 @@ class Lot:
         self.write()
         self.warm = Warm(f"{self.path}:app")
         self.pool = SoloPool("worker-1", self.warm)
+        self.told: list[Any] = []
 
     def write(self, more: str = "") -> None:
         self.path.write_text(textwrap.dedent(APP) + textwrap.dedent(more))
@@ -89,15 +111,18 @@ class Lot:
         return len((self.folder / "loaded").read_text())
 
     async def run(self, task: str, args: str = "{}") -> Any:
-        end = await self.pool.run(claim(task, args), lambda _: None)
+        end = await self.pool.run(claim(task, args), self._keep)
         assert isinstance(end, Returned), end
         return None if end.result is None else json.loads(end.result)
+
+    async def _keep(self, progress: str) -> None:
+        self.told.append(json.loads(progress))
 
     async def begun(self, task: str) -> tuple[asyncio.Task[Any], int]:
         """A run that has told its pid as progress."""
         told: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
-        def on_progress(text: str) -> None:
+        async def on_progress(text: str) -> None:
             told.set_result(int(json.loads(text)["message"]))
 
         running = asyncio.create_task(self.pool.run(claim(task), on_progress))
@@ -124,6 +149,31 @@ async def test_a_child_is_ready_without_loading_the_app_again(lot: Lot) -> None:
 
 async def test_a_child_is_used_again(lot: Lot) -> None:
     assert await lot.run("where") == await lot.run("where")
+
+
+async def test_a_copy_that_a_handler_makes_of_itself_answers_for_no_job(lot: Lot) -> None:
+    child, _, _ = await lot.run("where")
+    for _ in range(10):
+        assert await lot.run("forks") == "the job"
+        assert (await lot.run("where"))[0] == child
+
+
+async def test_a_thread_left_behind_says_nothing_about_the_next_job(lot: Lot) -> None:
+    await lot.run("leaves_a_thread_behind")
+    lot.told.clear()
+    for _ in range(20):
+        assert await lot.run("where")
+    assert lot.told == []
+
+
+async def test_however_much_progress_is_told_what_is_stored_last_is_the_last(lot: Lot) -> None:
+    await lot.run("tells_much")
+    assert lot.told[-1]["percent"] == 100
+    assert lot.told == sorted(lot.told, key=lambda progress: progress["percent"])
+
+
+async def test_a_handler_in_a_process_knows_when_its_time_is_over(lot: Lot) -> None:
+    assert 20 < await lot.run("time_left") <= 30
 
 
 async def test_a_warm_process_that_dies_is_replaced(lot: Lot) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 
 import pytest
 from shop_kit import Shop, begin, open_shop, set_  # noqa: F401 - fixtures
 
 from penstock import State
+from penstock.engine import Orders
 from penstock.runtime import executor as executors
 from penstock.runtime import worker as workers
 
@@ -79,6 +81,39 @@ async def test_a_job_for_a_process_of_its_own_fails_its_attempt_where_the_app_ha
     assert "penstock worker --app" in found.errors[-1]["message"]
 
 
+async def test_working_until_nothing_is_left_ends_when_every_queue_is_paused(shop: Shop) -> None:
+    job, other = [await shop.app.tasks["wait"].aenqueue() for _ in range(2)]
+    worker = await begin(shop, slots=1)
+    running = asyncio.create_task(worker.run(burst=True))
+    await set_(shop.began)
+    await shop.app.ops.pause("default")
+    worker.obey(await shop.app.engine.beat(worker.id, 60.0))
+    shop.go.set()
+    await asyncio.wait_for(running, 20)
+    assert (await shop.job(job.id)).state is State.COMPLETED
+    assert (await shop.job(other.id)).state is State.WAITING
+
+
+async def test_a_pause_ends_an_idle_wait_for_work(shop: Shop) -> None:
+    worker = await begin(shop)
+    waiting = asyncio.create_task(worker._until_idle(None))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    worker.obey(Orders(paused=frozenset({"default"})))
+    await asyncio.wait_for(waiting, 20)
+
+
+@pytest.mark.parametrize("task", ["fork", "fork_async"])
+async def test_a_copy_that_a_handler_makes_of_the_worker_and_lets_go_on_ends_by_itself(
+    shop: Shop, task: str
+) -> None:
+    job = await shop.app.tasks[task].aenqueue()
+    await (await begin(shop)).run(burst=True)
+    copy = await job.aresult(5)
+    assert copy > 0, "the job's end was told by the job"
+    assert await asyncio.to_thread(os.waitpid, copy, 0) == (copy, 0)
+
+
 # -- stop -------------------------------------------------------------------------------------------
 async def test_a_timeout_cancels_a_coroutine(shop: Shop) -> None:
     job = await shop.app.tasks["late"].aenqueue()
@@ -134,3 +169,22 @@ async def test_a_cancelled_thread_that_looks_ends_as_cancelled(shop: Shop) -> No
     assert (await shop.job(job.id)).state is State.CANCELLED
     worker.drain()
     await running
+
+
+async def test_a_thread_that_ignores_its_cancellation_loses_its_slot_when_its_time_is_over(
+    shop: Shop,
+) -> None:
+    job = await shop.app.tasks["hung"].aenqueue()
+    worker = await begin(shop, slots=1)
+    working = asyncio.create_task(worker.run())
+    await set_(shop.began)
+    await shop.app.ops.cancel(job.id)
+    worker.obey(await shop.app.engine.beat(worker.id, 60.0))
+    (running,) = worker.executor.running.values()
+    worker.executor.tick()
+    assert worker.executor.running, "until then it may still look"
+    running.deadline = running.started
+    worker.drain()
+    await asyncio.wait_for(working, 20)
+    assert (await shop.job(job.id)).state is State.CANCELLED
+    assert worker.executor.stuck == 1

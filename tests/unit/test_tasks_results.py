@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, model_serializer
 
 from penstock.model.errors import ResultUnavailable
 from penstock.tasks.results import Results
@@ -69,3 +69,42 @@ def test_a_stored_result_that_does_not_fit_says_so() -> None:
         results(int).decode('"text"')
     with pytest.raises(ResultUnavailable):
         results(int).decode(None)
+
+
+class Unwritable(BaseModel):
+    """Its serialiser breaks."""
+
+    @model_serializer
+    def write(self) -> dict[str, Any]:
+        raise KeyError("secret")
+
+
+def circular() -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    made["self"] = [made]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("returns", "value"),
+    [
+        (Any, circular()),
+        (dict[str, Any], circular()),
+        (dict[str, object], circular()),
+        (Unwritable, Unwritable()),
+    ],
+)
+def test_a_result_that_cannot_be_written_is_dropped_with_the_reason(returns: Any, value: Any) -> None:
+    text, dropped = results(returns).encode(value)
+    assert text is None
+    assert dropped
+    assert "secret" not in dropped
+
+
+@pytest.mark.parametrize("returns", ["OnlyForTheChecker", "1 / 0", "list["])
+def test_a_return_type_that_cannot_be_read_keeps_what_is_json_by_itself(returns: str) -> None:
+    codec = results(returns)
+    text, dropped = codec.encode({"a": 1})
+    assert (text, dropped) == ('{"a":1}', None)
+    assert codec.decode(text) == {"a": 1}
+    assert results(returns).encode(object())[0] is None

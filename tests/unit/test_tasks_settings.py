@@ -7,7 +7,6 @@ import os
 import pytest
 
 from penstock import InvalidOption, Penstock, Retry, Settings
-from penstock.tasks.settings import load_settings
 from penstock.tasks.urls import masked, sqlite_path
 
 SECRET = "s3cr3t"
@@ -21,7 +20,7 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_defaults() -> None:
-    settings = load_settings()
+    settings = Settings()
     assert settings.url == "sqlite:///penstock.db"
     assert (settings.concurrency, settings.processes, settings.lease, settings.grace) == (5, 1, 30, 30)
     assert settings.default_retry == Retry(3, 5.0)
@@ -35,7 +34,7 @@ def test_the_documents_names_are_aliases_of_ours(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("JOB_QUEUE_REMOVE_ON_COMPLETE", "10")
     monkeypatch.setenv("JOB_QUEUE_REMOVE_ON_FAIL", "50")
     monkeypatch.setenv("REDIS_URL", "redis://cache")
-    settings = load_settings()
+    settings = Settings()
     assert settings.default_retry == Retry(7, 2.5)
     assert (settings.concurrency, settings.keep_completed, settings.keep_failed) == (9, 10, 50)
     assert settings.url == "redis://cache"
@@ -48,7 +47,7 @@ def test_our_names_win_over_the_documents(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("PENSTOCK_RETRY_DELAY", "1")
     monkeypatch.setenv("REDIS_URL", "redis://cache")
     monkeypatch.setenv("PENSTOCK_URL", "sqlite:///ours.db")
-    settings = load_settings()
+    settings = Settings()
     assert settings.default_retry == Retry(4, 1.0)
     assert settings.url == "sqlite:///ours.db"
 
@@ -72,6 +71,11 @@ def test_a_limit_may_be_lifted_by_the_environment(monkeypatch: pytest.MonkeyPatc
 def test_a_named_policy_may_be_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PENSTOCK_RETRY", "webhook")
     assert Penstock("sqlite://:memory:").queues["default"].retry.attempts == 5
+
+
+def test_the_policy_without_retries_may_be_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PENSTOCK_RETRY", "none")
+    assert Penstock("sqlite://:memory:").queues["default"].retry.attempts == 1
 
 
 def test_bad_values_are_all_told_by_the_name_they_were_given_under(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,8 +119,28 @@ def test_shapes_that_cannot_travel_by_name_are_refused(handler, advice) -> None:
 def test_an_annotation_that_cannot_be_resolved_says_where_types_must_be() -> None:
     def handler(amount: OnlyForTheChecker) -> None: ...
 
-    with pytest.raises(InvalidOption, match="module level"):
+    with pytest.raises(InvalidOption, match="module level") as refused:
         _ = read_signature(handler).types
+    assert "handler" in str(refused.value)
+    assert "'amount', 'OnlyForTheChecker'" in str(refused.value)
+
+
+def test_an_annotation_that_raises_is_one_that_cannot_be_read() -> None:
+    def handler(amount: int) -> None: ...
+
+    handler.__annotations__["amount"] = "1 / 0"
+    with pytest.raises(InvalidOption, match="ZeroDivisionError"):
+        _ = read_signature(handler).types
+
+
+def test_no_worker_is_made_where_an_annotation_cannot_be_read() -> None:
+    app = Penstock("sqlite://:memory:")
+
+    @app.task
+    def pay(amount: OnlyForTheChecker) -> None: ...
+
+    with pytest.raises(InvalidOption, match="'amount', 'OnlyForTheChecker'"):
+        app.worker_host()
 
 
 def test_a_handler_may_name_the_task_it_becomes() -> None:

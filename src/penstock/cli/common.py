@@ -53,11 +53,16 @@ def with_ops(ref: str | None, ask: Callable[[Ops], Awaitable[T]]) -> T:
     return asyncio.run(session())
 
 
+def command(words: str, ref: str | None) -> str:
+    """A command as the reader can type it: with --app where this one was given it."""
+    return f"penstock {words}" if ref is None else f"penstock {words} --app {ref}"
+
+
 def since(text: str | None) -> datetime | None:
     """The moment that lies `30s`, `15m`, `2h` or `7d` back."""
     if text is None:
         return None
     number, unit = text[:-1], text[-1:]
-    if unit not in _UNITS or not number.isdecimal() or len(number) > 6:
+    if unit not in _UNITS or not number.isdecimal() or len(number) > 5:
         raise InvalidOption(f"{text!r} is not a time; write 30s, 15m, 2h or 7d")
     return datetime.now(UTC) - timedelta(seconds=int(number) * _UNITS[unit])

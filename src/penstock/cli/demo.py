@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.app import Penstock, open_engine
-from penstock.cli.output import GLYPH, STYLE, console, print_table
+from penstock.cli.output import GLYPH, STYLE, console, counted, print_table
 from penstock.engine import DeadFilter, JobFilter
 from penstock.model.job import Job
 from penstock.model.states import State
@@ -30,6 +30,7 @@ from penstock.runtime.supervisor import Supervisor, SupervisorOptions
 from penstock.tasks.loading import load_app
 
 TASKS = "penstock.cli.demo_tasks:app"
+SLOTS = 10
 PATIENCE = 25.0  # seconds after which the demo ends whatever is left
 
 
@@ -58,19 +59,28 @@ class Watched:
         return sum(n for state, n in self.counts.items() if not state.finished)
 
     async def look(self, ops: Ops) -> None:
-        self.counts = Counter()
+        held: Counter[State] = Counter()
         for row in await ops.queues():
-            self.counts.update(row.counts)
+            held.update(row.counts)
+        self.counts = as_seen(held)
         self.running = await ops.jobs(JobFilter(task="render_invoice", state=State.ACTIVE), 8)
+
+
+def as_seen(counts: Counter[State]) -> Counter[State]:
+    """What a worker claimed ahead of its slots is active to the engine; to people it waits for a slot."""
+    ahead = max(0, counts[State.ACTIVE] - SLOTS)
+    return counts + Counter({State.WAITING: ahead}) - Counter({State.ACTIVE: ahead})
 
 
 async def _run() -> int:
     app: Penstock = load_app(TASKS)
     async with app:
         total = await _enqueue(app)
-        console.print(f"Enqueued {total} jobs on SQLite. One supervisor, one worker process, ten slots.\n")
+        console.print(
+            f"Enqueued {total} jobs on SQLite. One supervisor, one worker process, {SLOTS} slots.\n"
+        )
         supervisor = Supervisor(
-            SupervisorOptions(app_ref=TASKS, wishes={"slots": 10, "grace": 2.0}, log_level="CRITICAL"),
+            SupervisorOptions(app_ref=TASKS, wishes={"slots": SLOTS, "grace": 2.0}, log_level="CRITICAL"),
             open_engine,
         )
         working = asyncio.create_task(supervisor.run())
@@ -147,10 +157,18 @@ async def _summary(ops: Ops, watched: Watched) -> None:
     bystanders = sum(job.rescues > 0 and job.state is State.COMPLETED for job in jobs)
     console.print(
         f"\n{watched.counts[State.COMPLETED]} jobs completed in {time.monotonic() - watched.began:.1f} s. "
-        f"The crash took {bystanders} running neighbours with it; all of them ran again and completed.",
+        f"{_crash(bystanders)}",
         highlight=False,
     )
     console.print("Next: the README shows your first task.", style="bright_black")
+
+
+def _crash(bystanders: int) -> str:
+    if not bystanders:
+        return "The crash harmed no other job."
+    return (
+        f"The crash took {counted(bystanders, 'running neighbour')} with it, which ran again and completed."
+    )
 
 
 async def _all(ops: Ops) -> Any:

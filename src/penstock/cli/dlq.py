@@ -18,10 +18,22 @@ from penstock.cli.common import (
     LimitOption,
     QueueOption,
     TaskOption,
+    command,
     load,
     with_ops,
 )
-from penstock.cli.output import ago, console, dead_json, errors, print_json, print_table, say
+from penstock.cli.output import (
+    ago,
+    console,
+    counted,
+    dead_json,
+    errors,
+    print_json,
+    print_table,
+    recovered_text,
+    say,
+    show_places,
+)
 from penstock.engine import DeadFilter
 from penstock.model.errors import InvalidOption
 from penstock.model.job import DeadLetter
@@ -57,20 +69,19 @@ def list_(
     if as_json:
         print_json([dead_json(letter) for letter in found])
         return
-    rows = [
-        (d.job_id, d.task, d.reason, d.queue, f"{d.attempts}", ago(d.failed_at), _summary(d)) for d in found
-    ]
     print_table(
         ("job", "task", "reason", "queue", "attempts", "failed", "error"),
-        rows,
-        _nothing(where),
+        [_row(letter) for letter in found],
+        _nothing(where, app_ref),
         spare=("queue", "attempts", "failed"),
     )
     if len(found) == limit:
-        say(f"More: add --after {found[-1].job_id}", "bright_black")
+        say(f"There may be more: add --after {found[-1].job_id}", "bright_black")
     if found:
-        say("One: penstock dlq show ID, penstock dlq recover ID", "bright_black")
-        say("All of a task: penstock dlq recover-all -t TASK", "bright_black")
+        say(f"One: {command('dlq show ID', app_ref)}", "bright_black")
+    if any(letter.recovered_as is None for letter in found):
+        say(f"Run it again: {command('dlq recover ID', app_ref)}", "bright_black")
+        say(f"All of a task: {command('dlq recover-all -t TASK', app_ref)}", "bright_black")
 
 
 def _refuse_options_before(context: typer.Context) -> None:
@@ -81,10 +92,18 @@ def _refuse_options_before(context: typer.Context) -> None:
         raise typer.BadParameter(f"options go after the command: penstock dlq {word} --option …")
 
 
-def _nothing(where: DeadFilter) -> str:
+def _nothing(where: DeadFilter, ref: str | None) -> str:
     if where == DeadFilter():
-        return "No dead letters. Those already recovered: penstock dlq --recovered"
-    return "No dead letters match. `penstock dlq` without options lists all."
+        return f"No dead letters. Those already recovered: {command('dlq --recovered', ref)}"
+    if where == DeadFilter(recovered=True):
+        return "No dead letters, recovered or not."
+    return f"No dead letters match. All of them: {command('dlq --recovered', ref)}"
+
+
+def _row(letter: DeadLetter) -> tuple[str, ...]:
+    reason = letter.reason if letter.recovered_as is None else f"{letter.reason} (recovered)"
+    failed = ago(letter.failed_at)
+    return letter.job_id, letter.task, reason, letter.queue, f"{letter.attempts}", failed, _summary(letter)
 
 
 @app.command()
@@ -100,10 +119,9 @@ def show(job_id: str, app_ref: AppOption = None, as_json: JsonOption = False) ->
         say(f"  {name:<15}{value}")
     if letter.error:
         say(f"\n  {_summary(letter)}", "red")
-        for line in (letter.error.get("traceback") or "").splitlines():
-            say(f"    {line}", "bright_black")
+        show_places(letter.error)
     if letter.recovered_as is None:
-        say(f"\n  Run it again: penstock dlq recover {letter.job_id}", "bright_black")
+        say(f"\n  Run it again: {command(f'dlq recover {letter.job_id}', app_ref)}", "bright_black")
 
 
 @app.command()
@@ -118,11 +136,11 @@ def recover(
     Doing it twice makes one job.
     """
     payload = None if args is None else _object(args)
-    new = with_ops(app_ref, lambda ops: ops.recover(job_id, payload))
+    new, already = with_ops(app_ref, lambda ops: ops.recover(job_id, payload))
     if as_json:
-        print_json({"job_id": new, "recovered_from": job_id})
+        print_json({"job_id": new, "recovered_from": job_id, "already": already})
     else:
-        say(f"Recovered as {new}")
+        say(recovered_text(new, already=already))
 
 
 @app.command("recover-all")
@@ -143,12 +161,16 @@ def recover_all(
     """
     where = _where(queue, task, reason, since)
     if where == DeadFilter() and not yes:
-        typer.confirm("Recover every dead letter there is?", abort=True, err=True)
+        which = (
+            "every dead letter there is" if limit is None else counted(limit, "dead letter") + " of any task"
+        )
+        typer.confirm(f"Recover {which}? (--yes does not ask)", abort=True, err=True)
     ids = asyncio.run(_recover_all(app_ref, where, rate, limit))
     if as_json:
         print_json({"recovered": len(ids), "job_ids": ids})
     else:
-        say(f"Recovered {len(ids)} jobs, due at {rate:g} per second." if ids else _nothing(where))
+        pace = f", due at {rate:g} per second" if len(ids) > 1 else ", due now"
+        say(f"Recovered {counted(len(ids), 'job')}{pace}." if ids else _nothing(where, app_ref))
 
 
 async def _recover_all(ref: str | None, where: DeadFilter, rate: float, limit: int | None) -> list[str]:
@@ -179,10 +201,14 @@ def _facts(letter: DeadLetter) -> dict[str, str]:
         if letter.first_started_at
         else "never",
         "ran for": f"{letter.ran_for:.3f} s",
-        "arguments": json.dumps(letter.args, ensure_ascii=False),
+        "arguments": letter.args_json,
     }
+    if letter.owner:
+        facts["owner"] = letter.owner
+    if letter.options_json:
+        facts["options"] = letter.options_json
     if letter.recovered_as:
-        facts["recovered as"] = letter.recovered_as
+        facts["recovered"] = f"as {letter.recovered_as}, {ago(letter.recovered_at)}"
     return facts
 
 

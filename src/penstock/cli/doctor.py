@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -15,8 +16,8 @@ from penstock.engine import Finding, Level
 from penstock.ops import Diagnosis
 
 EXIT_UNSAFE = 1
-_STYLE = {Level.OK: "green", Level.WARNING: "yellow", Level.UNSAFE: "red"}
-_GLYPH = {Level.OK: "✓", Level.WARNING: "!", Level.UNSAFE: "✕"}
+_STYLE = {Level.OK: "green", Level.WARNING: "yellow", Level.UNSAFE: "red", Level.UNUSABLE: "red"}
+_GLYPH = {Level.OK: "✓", Level.WARNING: "!", Level.UNSAFE: "✕", Level.UNUSABLE: "✕"}
 
 
 def register(app: typer.Typer) -> None:
@@ -38,12 +39,23 @@ def doctor(
         print_json(_as_json(found))
     else:
         say(f"Penstock on {penstock.safe_url}")
-        print_table(("", "what", "finding"), [_row(finding) for finding in found.findings], "Nothing to see.")
+        rows = [_row(finding) for finding in found.findings]
+        print_table(("", "what", "finding"), rows, "Nothing to see.", whole=True)
         if found.refused:
-            names = ",".join(finding.name for finding in found.refused)
-            say(f"Workers refuse to start. Mend it, or accept it: PENSTOCK_ACCEPT_UNSAFE={names}", "red")
+            say(f"Workers refuse to start. {_what_to_do(found)}", "red")
     if found.refused or (strict and not found.clean):
         sys.exit(EXIT_UNSAFE)
+
+
+def _what_to_do(found: Diagnosis) -> str:
+    names = ",".join(sorted(found.accepted | {finding.name for finding in found.acceptable}))
+    must = f"Mend {_listed(found.unusable)}." if found.unusable else ""
+    may = f"Mend {_listed(found.acceptable)}, or accept: PENSTOCK_ACCEPT_UNSAFE={names}"
+    return f"{must} {may}".strip() if found.acceptable else must
+
+
+def _listed(findings: Sequence[Finding]) -> str:
+    return ", ".join(finding.name for finding in findings)
 
 
 def _row(finding: Finding) -> tuple[Text, str, str]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from penstock.cli import common
+from penstock.cli import common, story
 from penstock.cli.common import (
     AfterOption,
     AppOption,
@@ -18,20 +16,23 @@ from penstock.cli.common import (
     LimitOption,
     QueueOption,
     TaskOption,
+    command,
     load,
     with_ops,
 )
 from penstock.cli.output import (
     STYLE,
     ago,
-    console,
+    dead_json,
     job_json,
     print_json,
+    print_plain,
     print_table,
+    progress_text,
     say,
     state_text,
 )
-from penstock.engine import JobFilter
+from penstock.engine import JobFilter, WorkerInfo
 from penstock.model.job import Job
 from penstock.model.states import State
 from penstock.ops import QueueRow
@@ -41,8 +42,8 @@ PANEL = "Look"
 
 
 def register(app: typer.Typer) -> None:
-    for command in (jobs, job, queues, workers, tasks):
-        app.command(rich_help_panel=PANEL)(command)
+    for verb in (jobs, job, queues, workers, tasks):
+        app.command(rich_help_panel=PANEL)(verb)
 
 
 def jobs(
@@ -77,20 +78,21 @@ def jobs(
     print_table(
         ("id", "state", "task", "queue", "attempt", "created", "note"),
         [_job_row(j) for j in found],
-        _no_jobs(where),
+        _no_jobs(where, app),
         spare=("queue", "created", "attempt"),
     )
     if len(found) == limit:
-        say(f"More: add --after {found[-1].id}", "bright_black")
+        say(f"There may be more: add --after {found[-1].id}", "bright_black")
 
 
 def job(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None:
     """Show everything known of one job."""
-    found = with_ops(app, lambda ops: ops.job(job_id))
+    found = with_ops(app, lambda ops: ops.story(job_id))
     if as_json:
-        print_json(job_json(found))
+        letter = found.dead_letter
+        print_json({**job_json(found.job), "dead_letter": None if letter is None else dead_json(letter)})
         return
-    _show(found)
+    story.show(found, app)
 
 
 def queues(app: AppOption = None, as_json: JsonOption = False) -> None:
@@ -98,7 +100,16 @@ def queues(app: AppOption = None, as_json: JsonOption = False) -> None:
     rows = with_ops(app, lambda ops: ops.queues())
     if as_json:
         print_json(
-            [{"queue": r.name, "declared": r.declared, "paused": r.paused, **_counts(r.counts)} for r in rows]
+            [
+                {
+                    "queue": r.name,
+                    "declared": r.declared,
+                    "paused": r.paused,
+                    "parked": r.parked,
+                    **_counts(r.counts),
+                }
+                for r in rows
+            ]
         )
         return
     cells: list[tuple[str | Text, ...]] = [
@@ -122,7 +133,7 @@ def workers(app: AppOption = None, as_json: JsonOption = False) -> None:
         (
             w.name,
             Text("alive", style="green") if w.alive else Text("lost", style="red"),
-            f"{w.active}/{w.slots}",
+            _busy(w),
             ago(w.started_at),
             w.id,
             ", ".join(w.queues),
@@ -132,7 +143,7 @@ def workers(app: AppOption = None, as_json: JsonOption = False) -> None:
     print_table(
         ("worker", "state", "busy", "started", "id", "queues"),
         rows,
-        "No workers. Start one with: penstock worker --app module:app",
+        f"No workers. Start one with: {command('worker', app)}",
         spare=("started",),
     )
 
@@ -145,10 +156,10 @@ def tasks(
     """Print the catalogue of registered tasks."""
     catalogue = load(app).registry.catalogue()
     if as_json:
-        print(to_json(catalogue))
+        print_plain(to_json(catalogue) + "\n")
         return
     if markdown:
-        print(to_markdown(catalogue), end="")
+        print_plain(to_markdown(catalogue))
         return
     names = ("name", "queue", "priority", "timeout", "execute", "retry", "description")
     rows = [[_cell(row[name]) for name in names] for row in catalogue]
@@ -160,15 +171,26 @@ def tasks(
     )
 
 
-def _no_jobs(where: JobFilter) -> str:
+def _no_jobs(where: JobFilter, ref: str | None) -> str:
     if where == JobFilter():
-        return "No jobs yet. Put one in from Python: TASK.enqueue(…); `penstock tasks` lists the tasks."
-    return "No jobs match. `penstock jobs` without options lists all."
+        tasks = command("tasks", ref)
+        return f"No jobs are kept here. Put one in from Python: TASK.enqueue(…); `{tasks}` lists the tasks."
+    return f"No jobs match. All of them: {command('jobs', ref)}"
 
 
 def _queue_note(row: QueueRow) -> str:
-    notes = ["paused"] * row.paused + ["not declared here"] * (not row.declared)
-    return ", ".join(notes)
+    notes = {
+        "paused": row.paused,
+        f"{row.parked:,} parked": row.parked,
+        "not declared": not row.declared,
+    }
+    return ", ".join(note for note, holds in notes.items() if holds)
+
+
+def _busy(worker: WorkerInfo) -> str:
+    """How many slots are taken; what it holds beyond them was claimed ahead and has not begun."""
+    ahead = max(0, worker.active - worker.slots)
+    return f"{worker.active - ahead}/{worker.slots}" + (f" +{ahead} ahead" if ahead else "")
 
 
 def _cell(value: object) -> str:
@@ -183,61 +205,13 @@ def _counts(counts: Mapping[State, int]) -> dict[str, int]:
 
 def _job_row(job: Job) -> tuple[str | Text, ...]:
     attempt = f"{job.attempt}/{job.max_attempts}"
-    return job.id, state_text(job.state), job.task, job.queue, attempt, ago(job.created_at), _remark(job)
+    return job.id, state_text(job), job.task, job.queue, attempt, ago(job.created_at), _remark(job)
 
 
 def _remark(job: Job) -> str:
     if job.state is State.ACTIVE and job.progress:
-        return f"{job.progress.get('percent', 0):g} % {job.progress.get('message', '')}".strip()
+        return progress_text(job) or ""
     if job.errors and job.state is not State.COMPLETED:
         last = job.errors[-1]
         return f"{last['type']}: {last['message']}"
     return job.note or ""
-
-
-def _show(job: Job) -> None:
-    console.print(
-        Text.assemble((job.task, "bold"), "  ", state_text(job.state), f"  {job.queue}"), soft_wrap=True
-    )
-    facts = [
-        ("id", job.id),
-        ("key", job.key),
-        ("owner", job.owner),
-        ("priority", job.priority.name.lower()),
-        ("attempt", f"{job.attempt} of {job.max_attempts}"),
-        ("created", _when(job.created_at)),
-        ("due", _when(job.due_at) if job.state is State.DELAYED else None),
-        ("started", _when(job.started_at)),
-        ("finished", _when(job.finished_at)),
-        ("ran for", f"{job.ran_for:.3f} s" if job.ran_for else None),
-        ("worker", job.worker if job.state is State.ACTIVE else None),
-        ("note", job.note),
-        ("suspect", f"runs alone; {job.crashes} crashes" if job.suspect else None),
-        ("recovered from", job.recovered_from),
-        ("recovered as", job.recovered_as),
-        ("arguments", json.dumps(job.args, ensure_ascii=False)),
-        ("result", None if job.result_json is None else job.result_json),
-    ]
-    for name, value in facts:
-        if value is not None:
-            say(f"  {name:<15}{value}")
-    for error in job.errors:
-        say(f"\n  attempt {error['attempt']}: {error['type']}: {error['message']}", "red")
-        for line in (error.get("traceback") or "").splitlines():
-            say(f"    {line}", "bright_black")
-    if next_step := _next_step(job):
-        say(f"\n  {next_step}", "bright_black")
-
-
-def _next_step(job: Job) -> str | None:
-    if job.state is State.FAILED and job.recovered_as is None:
-        return f"Run it again: penstock retry {job.id}"
-    if job.state is State.DELAYED:
-        return f"Run it now: penstock retry {job.id}"
-    if job.parked:
-        return "It is parked until a worker comes that can run it; the note says what is missing."
-    return None
-
-
-def _when(when: datetime | None) -> str | None:
-    return None if when is None else f"{when:%Y-%m-%d %H:%M:%S} UTC ({ago(when)})"

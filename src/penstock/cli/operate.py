@@ -7,14 +7,14 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.common import AppOption, JsonOption, load, with_ops
-from penstock.cli.output import print_json, say
+from penstock.cli.common import AppOption, JsonOption, command, load, with_ops
+from penstock.cli.output import print_json, recovered_text, say
 from penstock.model.states import State
 
 
 def register(app: typer.Typer) -> None:
-    for command in (retry, cancel, pause, resume, migrate):
-        app.command(rich_help_panel="Act")(command)
+    for verb in (retry, cancel, pause, resume, migrate):
+        app.command(rich_help_panel="Act")(verb)
 
 
 def retry(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None:
@@ -22,10 +22,10 @@ def retry(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> No
     done = with_ops(app, lambda ops: ops.retry(job_id))
     if as_json:
         print_json(done._asdict())
-    elif done.how == "recovered":
-        say(f"Recovered as {done.job_id}")
-    else:
+    elif done.how == "due now":
         say("Due now.")
+    else:
+        say(recovered_text(done.job_id, already=done.how != "recovered"))
 
 
 def cancel(
@@ -39,7 +39,7 @@ def cancel(
     if as_json:
         print_json(done._asdict())
     elif done.state is State.ACTIVE:
-        say(f"It is running: its worker was asked to stop it. Look again: penstock job {job_id}")
+        say(f"It is running: its worker was asked to stop it. Look again: {command(f'job {job_id}', app)}")
     else:
         say("Cancelled.")
 
@@ -47,13 +47,13 @@ def cancel(
 def pause(queue: str, app: AppOption = None) -> None:
     """Stop claims from a queue; what runs goes on."""
     with_ops(app, lambda ops: ops.pause(queue))
-    say(f"Queue {queue} is paused. Resume it with: penstock resume {queue}")
+    say(f"Queue {queue} is paused. Resume it with: {command(f'resume {queue}', app)}")
 
 
 def resume(queue: str, app: AppOption = None) -> None:
     """Allow claims from a paused queue again."""
     with_ops(app, lambda ops: ops.resume(queue))
-    say(f"Queue {queue} is running.")
+    say(f"Queue {queue} is not paused: workers that serve it may claim from it.")
 
 
 def migrate(app: AppOption = None, as_json: JsonOption = False) -> None:

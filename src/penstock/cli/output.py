@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,9 +17,36 @@ from rich.text import Text
 from penstock.cli.layout import Layout
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
+from penstock.model.values import readable
 
-console = Console()
-errors = Console(stderr=True)
+
+class OutputError(Exception):
+    """What was to be shown cannot be written. No OSError: of those typer has ideas of its own."""
+
+    def __init__(self, cause: OSError) -> None:
+        self.cause = cause
+        super().__init__(str(cause))
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(error) from error
+
+
+class _Screen(Console):
+    def print(self, *objects: Any, **options: Any) -> None:
+        with _writing():
+            super().print(*objects, **options)
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+console = _Screen()
+errors = _Screen(stderr=True)
 
 STYLE: dict[State, str] = {
     State.WAITING: "bright_black",
@@ -41,23 +70,42 @@ GLYPH: dict[State, str] = {
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=_plain))
+    print_plain(json.dumps(value, indent=2, ensure_ascii=False, default=_plain) + "\n")
+
+
+def print_plain(text: str) -> None:
+    """Text for programs, as it is, on standard output."""
+    with _writing():
+        print(text, end="")
+
+
+def flush() -> None:
+    """Write out what is held back; here it can still be told that it cannot be written."""
+    with _writing():
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
 
 
 def print_table(
-    columns: Sequence[str], rows: Sequence[Sequence[str | Text]], empty: str, spare: Sequence[str] = ()
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str | Text]],
+    empty: str,
+    spare: Sequence[str] = (),
+    *,
+    whole: bool = False,
 ) -> None:
     """A table, or a sentence where there is nothing to show.
 
     No cell is ever wrapped: on a narrow terminal the `spare` columns go first, then the last column moves to
-    a line of its own; what is piped elsewhere is not cut at all.
+    a line of its own; what is `whole`, or piped elsewhere, is not cut at all.
     """
     if not rows:
         say(empty, "bright_black")
         return
     # Text, not markup: what users store must not be read as formatting.
     cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
-    layout = Layout([Text(name, style="bold") for name in columns], cells, _room())
+    layout = Layout([Text(name, style="bold") for name in columns], cells, None if whole else _room())
     for name in spare:
         layout.drop(name)
     for line in layout.lines():
@@ -67,6 +115,21 @@ def print_table(
 def say(text: str, style: str = "") -> None:
     """One sentence, as it is: no markup, no emoji, no wrapping."""
     console.print(Text(text, style=style), soft_wrap=True)
+
+
+def show_places(error: Mapping[str, Any]) -> None:
+    """Where an error came from, and what lies behind it."""
+    for line in (error.get("traceback") or "").splitlines():
+        say(f"    {line}", "bright_black")
+    if note := error.get("note"):
+        say(f"    ({note})", "bright_black")
+    for cause in error.get("causes", ()):
+        say(f"    {_HOW.get(cause['how'], cause['how'])} {cause['type']}: {cause['message']}", "red")
+        for line in cause["traceback"].splitlines():
+            say(f"      {line}", "bright_black")
+
+
+_HOW = {"cause": "caused by", "context": "raised while handling", "member": "with"}
 
 
 def complain(text: str) -> None:
@@ -81,8 +144,25 @@ def _room() -> int | None:
     return console.width if console.is_terminal else None
 
 
-def state_text(state: State) -> Text:
-    return Text(f"{GLYPH[state]} {state}", style=STYLE[state])
+def state_text(job: Job) -> Text:
+    """The state of a job; that it is parked is no state, but a person must see it."""
+    said = f"{job.state} (parked)" if job.parked else str(job.state)
+    return Text(f"{GLYPH[job.state]} {said}", style="yellow" if job.parked else STYLE[job.state])
+
+
+def progress_text(job: Job) -> str | None:
+    if job.progress is None:
+        return None
+    return f"{job.progress.get('percent', 0):g} % {job.progress.get('message', '')}".strip()
+
+
+def recovered_text(job_id: str, *, already: bool) -> str:
+    return f"It has been recovered already, as {job_id}" if already else f"Recovered as {job_id}"
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """`1 job`, `2 jobs`."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def ago(when: datetime | None) -> str:
@@ -103,9 +183,10 @@ def ago(when: datetime | None) -> str:
 def job_json(job: Job) -> dict[str, Any]:
     """A job as programs read it."""
     record = dataclasses.asdict(job)
-    record["args"] = job.args
-    record["result"] = job.result
+    record["args"] = readable(job.args_json)
+    record["result"] = readable(job.result_json)
     record["status"] = job.status
+    record["options"] = readable(job.options_json) or {}
     for name in ("args_json", "result_json", "options_json"):
         del record[name]
     return record
@@ -118,12 +199,12 @@ def dead_json(letter: DeadLetter) -> dict[str, Any]:
             "id": letter.job_id,
             "task": letter.task,
             "queue": letter.queue,
-            "args": letter.args,
+            "args": readable(letter.args_json),
             "key": letter.key,
             "owner": letter.owner,
             "priority": letter.priority,
             "max_attempts": letter.max_attempts,
-            "options": json.loads(letter.options_json or "{}"),
+            "options": readable(letter.options_json or "{}"),
         },
         "failure": {
             "reason": letter.reason,

@@ -11,17 +11,19 @@ import typer
 
 from penstock.app import open_engine
 from penstock.cli.common import AppOption, load
-from penstock.cli.output import complain, say
+from penstock.cli.output import complain, counted, say
+from penstock.runtime import signals
 from penstock.runtime.reload import Reloader
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
+from penstock.tasks.inherit import MAX_PROCESSES, MAX_SLOTS
 from penstock.tasks.loading import find_ref
-from penstock.tasks.settings import load_settings
+from penstock.tasks.settings import Settings
 
 QueuesOption = Annotated[
     list[str] | None, typer.Option("--queue", "-q", help="Only these queues; give it again for more")
 ]
 SlotsOption = Annotated[
-    int | None, typer.Option("--concurrency", "-c", min=1, max=1024, help="Jobs at once per process")
+    int | None, typer.Option("--concurrency", "-c", min=1, max=MAX_SLOTS, help="Jobs at once per process")
 ]
 LevelOption = Annotated[str, typer.Option("--log-level", help="debug, info, warning or error")]
 
@@ -36,7 +38,7 @@ def worker(
     queue: QueuesOption = None,
     concurrency: SlotsOption = None,
     processes: Annotated[
-        int | None, typer.Option("--processes", "-p", min=1, max=256, help="Worker processes")
+        int | None, typer.Option("--processes", "-p", min=1, max=MAX_PROCESSES, help="Worker processes")
     ] = None,
     lease: Annotated[
         float | None, typer.Option(min=1, help="Seconds without heartbeat until a worker is given up")
@@ -55,15 +57,18 @@ def worker(
     wishes = {"queues": queue, "slots": concurrency, "lease": lease, "grace": grace}
     options = SupervisorOptions(
         app_ref=find_ref(app),
-        processes=load_settings().processes if processes is None else processes,
+        processes=Settings().processes if processes is None else processes,
         wishes={name: wish for name, wish in wishes.items() if wish is not None},
         log_level=log_level.upper(),
     )
-    sys.exit(asyncio.run(_supervise(options, reload=reload)))
+    code = asyncio.run(_supervise(options, reload=reload))
+    signals.ignore()
+    sys.exit(code)
 
 
 async def _supervise(options: SupervisorOptions, *, reload: bool) -> int:
     supervisor = Supervisor(options, open_engine)
+    signals.answer_by(supervisor.stop)
     watching = asyncio.create_task(Reloader(supervisor.restart).run()) if reload else None
     try:
         code = await supervisor.run()
@@ -84,7 +89,8 @@ def dev(
     """Run one worker over every queue, restarted when the code changes."""
     ref = find_ref(target or app)
     penstock = load(ref)
-    say(f"Penstock on {penstock.safe_url}; {len(penstock.tasks)} tasks. Reloads on change. Ctrl-C ends.")
+    known = counted(len(penstock.tasks), "task")
+    say(f"Penstock on {penstock.safe_url}; {known}. Reloads on change. Ctrl-C ends.")
     worker(app=ref, concurrency=concurrency, processes=1, grace=5.0, reload=True, log_level=log_level)
 
 

@@ -28,7 +28,8 @@ class FakeClock:
     def now(self) -> datetime:
         return self._now
 
-    def advance(self, seconds: float = 0, **more: float) -> datetime:
-        """Move by `seconds` and any other `timedelta` part (`minutes=`, `hours=`, `days=`)."""
-        self._now += timedelta(seconds=seconds, **more)
+    def advance(self, seconds: float | timedelta = 0, **more: float) -> datetime:
+        """Move by `seconds` or a timedelta, and any other part of one (`minutes=`, `hours=`, `days=`)."""
+        first = seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)
+        self._now += first + timedelta(**more)
         return self._now

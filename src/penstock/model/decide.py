@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from penstock.model.errors import NoOp, RateLimited, Snooze, Unrecoverable
+from penstock.model.causes import causes_of
+from penstock.model.errors import MAX_SECONDS, NoOp, RateLimited, Snooze, Unrecoverable
 from penstock.model.failure import (
     Classifier,
     Failure,
     FailureClass,
     classify,
     code_of,
+    described,
     message_of,
     traceback_of,
+    type_of,
 )
 from penstock.model.job import Held
 from penstock.model.outcome import (
@@ -93,21 +96,36 @@ End: TypeAlias = Returned | Skipped | Deferred | Failure | Crashed | Stopped | U
 
 def end_of(error: BaseException, policy: Retry, rule: Classifier | None = None) -> End:
     """Turn what a handler raised into plain data, where the exception still lives."""
+    # Exceptions bring code of their own: properties, other constructors. Whatever it does, the run has ended.
+    try:
+        return _end_of(error, policy, rule)
+    except BaseException as second:  # noqa: BLE001
+        note = f"what it means could not be told: {described(second)}"
+        return Failure(type_of(error), message_of(error), note=note)
+
+
+def _end_of(error: BaseException, policy: Retry, rule: Classifier | None) -> End:
     if isinstance(error, NoOp):
         return Skipped(message_of(error))
     if isinstance(error, Snooze):
-        return Deferred(error.seconds, message_of(error))
-    failure_class = classify(error, rule)
+        return Deferred(_bounded(error.seconds), message_of(error))
+    failure_class, note = classify(error, rule)
     permanent = isinstance(error, Unrecoverable)
     return Failure(
-        type=type(error).__qualname__,
+        type=type_of(error),
         message=message_of(error),
         code=code_of(error),
         failure_class=failure_class,
         traceback=traceback_of(error),
         retry=not permanent and policy.allows(error, failure_class),
-        retry_after=error.retry_after if isinstance(error, RateLimited) else None,
+        retry_after=_bounded(error.retry_after) if isinstance(error, RateLimited) else None,
+        note=note,
+        causes=causes_of(error),
     )
+
+
+def _bounded(seconds: float) -> float:
+    return min(seconds, MAX_SECONDS) if seconds > 0 else 0.0
 
 
 def timed_out(seconds: float, policy: Retry) -> Failure:
@@ -148,7 +166,7 @@ def _after_failure(run: Facts, failure: Failure, policy: Retry) -> Outcome:
     if run.attempt >= run.max_attempts:
         return Failed("exhausted", error)
     if failure.retry_after is not None:
-        return Retried(failure.retry_after * (1 + policy.jitter * run.chance), error)
+        return Retried(_bounded(failure.retry_after * (1 + policy.jitter * run.chance)), error)
     return Retried(policy.wait(run.attempt - 1, run.chance), error)
 
 

@@ -14,17 +14,19 @@ PenstockError
 │   ├── EngineUnavailable       cannot be reached now; safe to try again
 │   │   ├── OutcomeUnknown      the reply was lost; safe to try again with the same ids
 │   │   └── EngineFull          it has no room for more; nothing was changed
+│   ├── AccessRefused           it does not let us in, or lacks rights; mend the URL or the rights
 │   ├── SchemaMissing           run `penstock migrate`
 │   ├── SchemaTooNew            this release is older than the database
 │   ├── MissingExtra            names the package to install
 │   ├── EngineUnsafe            jobs could be lost there; mend it, or accept it by name
 │   └── WorkerExpired           this worker was given up; it must stop and begin under a new id
+├── WorkerStuck                 too many handlers do not stop; only a new process helps
 ├── JobNotFound
 ├── ActionRefused               what was asked does not apply to the job as it is; says what does
 ├── ResultUnavailable           the job ended, or is still running, without a result to give
 │   ├── JobFailed
 │   ├── JobCancelled
-│   ├── ResultDropped           the work is done; its result was too large to keep
+│   ├── ResultDropped           the work is done; its result could not be kept
 │   └── ResultTimeout           (also a TimeoutError)
 └── Signal                      raised by handlers to say how the run ended
     ├── Unrecoverable           fail at once, keep the remaining attempts unused
@@ -37,6 +39,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import TypeAlias
+
+Duration: TypeAlias = float | timedelta
+
+MAX_SECONDS = 3_650 * 86_400.0  # ten years: longer, and instants do not fit every engine
 
 
 class PenstockError(Exception):
@@ -109,6 +117,10 @@ class EngineFull(EngineUnavailable):
     """The engine has no room for more. Nothing was changed; try again when there is some."""
 
 
+class AccessRefused(EngineError):
+    """The engine does not let us in: user, password, database or rights are wrong. Trying again is no use."""
+
+
 class SchemaMissing(EngineError):
     """The database has no Penstock schema, or an older one. Run `penstock migrate`."""
 
@@ -127,6 +139,10 @@ class EngineUnsafe(EngineError):
 
 class WorkerExpired(EngineError):
     """The worker missed its heartbeats and was given up; its jobs belong to others now."""
+
+
+class WorkerStuck(PenstockError):
+    """Too many handlers ran past their time and do not stop: only a new process gets rid of them."""
 
 
 class JobNotFound(PenstockError, LookupError):
@@ -168,9 +184,9 @@ class Unrecoverable(Signal):
 class Snooze(Signal):
     """Run this job again in `seconds`; the attempt is not counted."""
 
-    def __init__(self, seconds: float, reason: str = "") -> None:
-        self.seconds = not_negative("Snooze", seconds)
-        super().__init__(reason or f"snoozed for {seconds:g} s")
+    def __init__(self, seconds: Duration, reason: str = "") -> None:
+        self.seconds = in_seconds("Snooze", seconds)
+        super().__init__(reason or f"snoozed for {self.seconds:g} s")
 
 
 class RateLimited(Signal):
@@ -178,17 +194,21 @@ class RateLimited(Signal):
 
     code = "RATE_LIMITED"
 
-    def __init__(self, retry_after: float, message: str = "") -> None:
-        self.retry_after = not_negative("RateLimited", retry_after)
-        super().__init__(message or f"rate limited, retry after {retry_after:g} s")
+    def __init__(self, retry_after: Duration, message: str = "") -> None:
+        self.retry_after = in_seconds("RateLimited", retry_after)
+        super().__init__(message or f"rate limited, retry after {self.retry_after:g} s")
 
 
 class NoOp(Signal):
     """There is nothing to do any more (the target was deleted): end as completed, keep the reason."""
 
 
-def not_negative(what: str, seconds: float) -> float:
-    """Refuse negative and not-a-number durations, which no clock can honour."""
-    if not 0 <= seconds < float("inf"):
-        raise InvalidOption(f"{what} takes a number of seconds from 0 up, not {seconds!r}")
-    return float(seconds)
+def in_seconds(what: str, value: Duration) -> float:
+    """Read a duration, given as seconds or as a timedelta; InvalidOption where no clock can honour it."""
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidOption(f"{what} takes seconds or a timedelta, not {type(value).__name__}")
+    if not 0 <= value <= MAX_SECONDS:
+        raise InvalidOption(f"{what} takes seconds from 0 up to ten years ({MAX_SECONDS:,.0f})")
+    return float(value)

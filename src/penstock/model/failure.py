@@ -7,10 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from penstock.model.errors import InvalidArguments, InvalidValue, RateLimited, Unrecoverable
+from penstock.model.errors import (
+    CalledInLoop,
+    InvalidArguments,
+    InvalidOption,
+    InvalidValue,
+    RateLimited,
+    UnknownQueue,
+    UnknownTask,
+    Unrecoverable,
+)
 
+MAX_NAME = 100
 MAX_MESSAGE = 2_000
 MAX_TRACEBACK = 6_000
 
@@ -38,14 +48,13 @@ class Handling:
     retry: bool
     alert: Alert
     page: bool = False
-    escalate: bool = False
 
 
 HANDLING: dict[FailureClass, Handling] = {
     FailureClass.TRANSIENT: Handling(retry=True, alert=Alert.NONE),
     FailureClass.RATE_LIMIT: Handling(retry=True, alert=Alert.WARNING),
     FailureClass.INVALID_INPUT: Handling(retry=False, alert=Alert.ERROR),
-    FailureClass.RESOURCE_UNAVAILABLE: Handling(retry=True, alert=Alert.CRITICAL, escalate=True),
+    FailureClass.RESOURCE_UNAVAILABLE: Handling(retry=True, alert=Alert.CRITICAL),
     FailureClass.LOGIC_ERROR: Handling(retry=False, alert=Alert.ERROR),
     FailureClass.SYSTEM_FAILURE: Handling(retry=False, alert=Alert.CRITICAL, page=True),
 }
@@ -55,6 +64,10 @@ BY_TYPE: dict[type[BaseException], FailureClass] = {
     Unrecoverable: FailureClass.LOGIC_ERROR,
     InvalidArguments: FailureClass.INVALID_INPUT,
     InvalidValue: FailureClass.INVALID_INPUT,
+    InvalidOption: FailureClass.LOGIC_ERROR,
+    UnknownQueue: FailureClass.LOGIC_ERROR,
+    UnknownTask: FailureClass.LOGIC_ERROR,
+    CalledInLoop: FailureClass.LOGIC_ERROR,
 }
 
 BY_CODE: dict[str, FailureClass] = {
@@ -83,32 +96,49 @@ class Failure:
     traceback: str | None = None
     retry: bool = True
     retry_after: float | None = None
+    note: str | None = None  # what went wrong while it was looked at
+    causes: tuple[dict[str, Any], ...] = ()  # what lies behind it, nearest first
 
 
-def classify(error: BaseException, rule: Classifier | None = None) -> FailureClass:
+class Verdict(NamedTuple):
+    """The class of a failure; `note` says where the user's own rule could not tell."""
+
+    failure_class: FailureClass
+    note: str | None = None
+
+
+def classify(error: BaseException, rule: Classifier | None = None) -> Verdict:
     """The user's own rule first, then the exception's type, then its `code`; unknown means transient."""
-    if rule is not None and (found := _ask(rule, error)) is not None:
-        return found
+    if rule is None:
+        return Verdict(_by_itself(error))
+    # A rule that breaks must not hide the failure it was asked about.
+    try:
+        found = rule(error)
+        return Verdict(_by_itself(error) if found is None else FailureClass(found))
+    except BaseException as second:  # noqa: BLE001
+        return Verdict(_by_itself(error), f"its classify= rule raised {described(second)}")
+
+
+def _by_itself(error: BaseException) -> FailureClass:
     for kind in type(error).__mro__:
         if kind in BY_TYPE:
             return BY_TYPE[kind]
     return BY_CODE.get(code_of(error) or "", FailureClass.TRANSIENT)
 
 
-def _ask(rule: Classifier, error: BaseException) -> FailureClass | None:
-    # A rule that breaks must not hide the failure it was asked about.
-    try:
-        found = rule(error)
-        return None if found is None else FailureClass(found)
-    except Exception:  # noqa: BLE001
-        return None
+def type_of(error: BaseException) -> str:
+    """The name of the error's type."""
+    return shorten(type(error).__qualname__, MAX_NAME)
 
 
 def code_of(error: BaseException) -> str | None:
     """The error's `code`, where it has a short textual one, or the name of its errno."""
-    code = getattr(error, "code", None)
-    if isinstance(code, str) and 0 < len(code) <= 100:
-        return code
+    try:
+        code = getattr(error, "code", None)
+    except BaseException:  # noqa: BLE001 - a property of the user's
+        code = None
+    if isinstance(code, str) and 0 < len(code) <= MAX_NAME:
+        return shorten(code, MAX_NAME)
     if isinstance(error, ConnectionResetError):
         return "ECONNRESET"
     if isinstance(error, TimeoutError):
@@ -120,8 +150,13 @@ def message_of(error: BaseException) -> str:
     """The error's message, shortened, whatever its `__str__` does."""
     try:
         return shorten(str(error), MAX_MESSAGE)
-    except Exception:  # noqa: BLE001
-        return f"<{type(error).__name__} whose message cannot be read>"
+    except BaseException:  # noqa: BLE001
+        return f"<{shorten(type(error).__name__, MAX_NAME)} whose message cannot be read>"
+
+
+def described(error: BaseException) -> str:
+    """The error in one line, for a note."""
+    return f"{type_of(error)}: {message_of(error)}"
 
 
 def traceback_of(error: BaseException) -> str:

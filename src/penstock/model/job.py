@@ -139,7 +139,7 @@ class DeadLetter:
     owner: str | None
     options_json: str | None
     reason: str  # exhausted, unrecoverable, crash-loop, invalid-arguments …
-    error: dict[str, Any] | None  # the last error: type, message, code, class, traceback
+    error: dict[str, Any] | None  # the last error: type, message, code, class, traceback, causes
     attempts: int
     first_started_at: datetime | None
     ran_for: float

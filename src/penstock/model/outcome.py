@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 from penstock.model.failure import Failure
 from penstock.model.states import State
 
+EXPIRED = "expired before it could start"  # the note of a job whose time was over
+
 
 @dataclass(frozen=True, slots=True)
 class Park:
@@ -19,7 +21,7 @@ class Park:
 
     task: str
     reason: str
-    misfit: str | None = None  # the signature that the payload does not fit; None: the task is unknown
+    misfit: str | None = None  # the signatures that the payload does not fit, "v1,v2"; None: none is known
 
 
 class Outcome:
@@ -127,4 +129,8 @@ def error_record(failure: Failure, attempt: int, ran_for: float, worker: str) ->
         "ran_for": round(ran_for, 6),
         "worker": worker,
     }
+    if failure.note:
+        record["note"] = failure.note
+    if failure.causes:
+        record["causes"] = failure.causes
     return json.dumps(record, ensure_ascii=False)

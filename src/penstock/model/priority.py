@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Literal, TypeAlias
 
 from penstock.model.errors import InvalidOption
+
+PriorityName: TypeAlias = Literal["critical", "high", "medium", "low"]
 
 
 class Priority(IntEnum):
@@ -22,6 +25,8 @@ class Priority(IntEnum):
             names = ", ".join(p.name.lower() for p in cls)
             raise InvalidOption(f"unknown priority {value!r}; use one of {names}") from None
 
+
+PriorityOption: TypeAlias = Priority | PriorityName | int
 
 # Seconds taken off the due time to get the rank by which a lane is read. Two jobs due at the same time
 # start in priority order; a low job waits at most fifteen minutes longer than a critical one due with it.

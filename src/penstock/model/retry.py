@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-from penstock.model.errors import InvalidOption, not_negative
+from penstock.model.errors import Duration, InvalidOption, in_seconds
 from penstock.model.failure import HANDLING, FailureClass, code_of
 
 MAX_ATTEMPTS = 1_000
 MAX_DELAY = 366 * 86_400.0
+MAX_FACTOR = 1e300
 
 
 class Strategy(StrEnum):
@@ -20,7 +22,23 @@ class Strategy(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+ErrorName: TypeAlias = type[BaseException] | str
+ErrorNames: TypeAlias = ErrorName | Iterable[ErrorName]
+StrategyName: TypeAlias = Literal["exponential", "fixed", "immediate", "none"]
+PolicyName: TypeAlias = Literal[
+    "external_api",
+    "database",
+    "webhook",
+    "gamification",
+    "critical",
+    "exponential",
+    "fixed",
+    "immediate",
+    "none",
+]
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Retry:
     """A retry policy: how many attempts in all, how long between them, and for which errors.
 
@@ -28,40 +46,82 @@ class Retry:
     `retry_on` is given, only what it names is tried again.
     """
 
-    attempts: int = 3
-    delay: float = 5.0
-    strategy: Strategy = Strategy.EXPONENTIAL
-    factor: float = 2.0
-    cap: float | None = None
-    jitter: float = 0.1
-    retry_on: tuple[type[BaseException] | str, ...] = ()
-    no_retry_on: tuple[type[BaseException] | str, ...] = ()
+    attempts: int
+    delay: float
+    strategy: Strategy
+    factor: float
+    cap: float | None
+    jitter: float
+    retry_on: tuple[ErrorName, ...]
+    no_retry_on: tuple[ErrorName, ...]
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.attempts, int) or not 1 <= self.attempts <= MAX_ATTEMPTS:
-            raise InvalidOption(f"attempts must be from 1 to {MAX_ATTEMPTS}, not {self.attempts!r}")
-        for name in ("delay", "factor", "jitter"):
-            not_negative(f"Retry {name}", getattr(self, name))
-        if self.cap is not None:
-            not_negative("Retry cap", self.cap)
-        object.__setattr__(self, "strategy", _strategy(self.strategy))
-        object.__setattr__(self, "retry_on", _named(self.retry_on))
-        object.__setattr__(self, "no_retry_on", _named(self.no_retry_on))
+    def __init__(
+        self,
+        attempts: int = 3,
+        delay: Duration = 5.0,
+        strategy: Strategy | StrategyName = Strategy.EXPONENTIAL,
+        factor: float = 2.0,
+        cap: Duration | None = None,
+        jitter: float = 0.1,
+        retry_on: ErrorNames = (),
+        no_retry_on: ErrorNames = (),
+    ) -> None:
+        """Durations are seconds or timedeltas; InvalidOption says what may be."""
+        if isinstance(attempts, bool) or not isinstance(attempts, int) or not 1 <= attempts <= MAX_ATTEMPTS:
+            raise InvalidOption(f"attempts must be a whole number from 1 to {MAX_ATTEMPTS}")
+        put = object.__setattr__  # it is frozen
+        put(self, "attempts", attempts)
+        put(self, "delay", in_seconds("Retry delay", delay))
+        put(self, "strategy", _strategy(strategy))
+        put(self, "factor", _number("factor", factor))
+        put(self, "cap", None if cap is None else in_seconds("Retry cap", cap))
+        put(self, "jitter", _number("jitter", jitter))
+        put(self, "retry_on", _named(retry_on))
+        put(self, "no_retry_on", _named(no_retry_on))
 
     @classmethod
-    def exponential(cls, attempts: int = 3, delay: float = 5.0, **more: Any) -> Retry:
+    def exponential(
+        cls,
+        attempts: int = 3,
+        delay: Duration = 5.0,
+        *,
+        factor: float = 2.0,
+        cap: Duration | None = None,
+        jitter: float = 0.1,
+        retry_on: ErrorNames = (),
+        no_retry_on: ErrorNames = (),
+    ) -> Retry:
         """Wait `delay * factor**n`, up to 10 % longer, never longer than `cap`."""
-        return cls(attempts, delay, Strategy.EXPONENTIAL, **more)
+        return cls(attempts, delay, Strategy.EXPONENTIAL, factor, cap, jitter, retry_on, no_retry_on)
 
     @classmethod
-    def fixed(cls, attempts: int = 3, delay: float = 5.0, **more: Any) -> Retry:
-        """Wait the same time before each attempt."""
-        return cls(attempts, delay, Strategy.FIXED, **more)
+    def fixed(
+        cls,
+        attempts: int = 3,
+        delay: Duration = 5.0,
+        *,
+        cap: Duration | None = None,
+        jitter: float = 0.1,
+        retry_on: ErrorNames = (),
+        no_retry_on: ErrorNames = (),
+    ) -> Retry:
+        """Wait the same time before each attempt, up to 10 % longer."""
+        return cls(
+            attempts,
+            delay,
+            Strategy.FIXED,
+            cap=cap,
+            jitter=jitter,
+            retry_on=retry_on,
+            no_retry_on=no_retry_on,
+        )
 
     @classmethod
-    def immediate(cls, attempts: int = 3, **more: Any) -> Retry:
+    def immediate(
+        cls, attempts: int = 3, *, retry_on: ErrorNames = (), no_retry_on: ErrorNames = ()
+    ) -> Retry:
         """Try again at once (two retries unless told otherwise)."""
-        return cls(attempts, 0.0, Strategy.IMMEDIATE, **more)
+        return cls(attempts, 0.0, Strategy.IMMEDIATE, retry_on=retry_on, no_retry_on=no_retry_on)
 
     @classmethod
     def none(cls) -> Retry:
@@ -73,8 +133,10 @@ class Retry:
         """Read a policy, the name of one, or a number of attempts."""
         if isinstance(value, Retry):
             return value
-        if isinstance(value, bool):
-            raise InvalidOption("retry takes a policy, its name or a number of attempts, not a bool")
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise InvalidOption(
+                f"retry takes a policy, its name or a number of attempts, not a {type(value).__name__}"
+            )
         if isinstance(value, int):
             return cls(attempts=value)
         if value in POLICIES:
@@ -96,12 +158,19 @@ class Retry:
         """Seconds before the next attempt, after `retries` earlier ones; `chance` in [0, 1) is the jitter."""
         if self.strategy in (Strategy.IMMEDIATE, Strategy.NONE):
             return 0.0
-        grown = self.factor ** min(retries, 64) if self.strategy is Strategy.EXPONENTIAL else 1.0
-        seconds = min(self.delay * grown, MAX_DELAY) * (1 + self.jitter * chance)
+        seconds = min(self._grown(retries), MAX_DELAY) * (1 + self.jitter * chance)
         return min(seconds, self.cap if self.cap is not None else MAX_DELAY)
 
+    def _grown(self, retries: int) -> float:
+        if self.strategy is not Strategy.EXPONENTIAL or self.delay == 0:
+            return self.delay
+        try:
+            return self.delay * self.factor ** min(retries, 64)
+        except OverflowError:
+            return MAX_DELAY
 
-def _matches(error: BaseException, wanted: tuple[type[BaseException] | str, ...]) -> bool:
+
+def _matches(error: BaseException, wanted: tuple[ErrorName, ...]) -> bool:
     if not wanted:
         return False
     code = code_of(error)
@@ -115,9 +184,17 @@ def _strategy(value: Strategy | str) -> Strategy:
         raise InvalidOption(f"unknown retry strategy {value!r}; use one of {', '.join(Strategy)}") from None
 
 
-def _named(items: Any) -> tuple[type[BaseException] | str, ...]:
+def _number(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_FACTOR:
+        raise InvalidOption(f"Retry {name} takes a number from 0 up to {MAX_FACTOR:g}")
+    return float(value)
+
+
+def _named(items: Any) -> tuple[ErrorName, ...]:
     if isinstance(items, (str, type)):
         items = (items,)
+    if not isinstance(items, Iterable):
+        raise InvalidOption(f"retry_on and no_retry_on take exception types and codes, not {items!r}")
     for item in items:
         if not isinstance(item, str) and not (isinstance(item, type) and issubclass(item, BaseException)):
             raise InvalidOption(f"retry_on and no_retry_on take exception types and codes, not {item!r}")

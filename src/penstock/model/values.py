@@ -43,6 +43,16 @@ def loads(text: str) -> Any:
         raise InvalidValue(f"stored text is not strict JSON: {error}") from None
 
 
+def readable(text: str | None) -> Any:
+    """Stored JSON, to be shown: what another program wrote, and is not JSON, comes as the text it is."""
+    if text is None:
+        return None
+    try:
+        return loads(text)
+    except InvalidValue:
+        return text
+
+
 def _check(value: Any, where: str, depth: int) -> None:
     kind = type(value)
     if kind in (str, bool, NoneType):

@@ -11,8 +11,6 @@ import struct
 import time
 from typing import Protocol
 
-MAX_SLOTS = 1_024  # in one worker process
-
 _HEADER = 16  # beat time (double), given up (byte), padding
 _SLOT = 40  # the token of the run in this slot, in ASCII; zeros when free
 _BEAT = struct.Struct("d")

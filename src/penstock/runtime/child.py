@@ -26,10 +26,6 @@ from penstock.runtime.worker import Worker
 
 log = logging.getLogger("penstock.worker")
 
-EXIT_BAD_APP = 2
-EXIT_EXPIRED = 3
-EXIT_RECYCLE = 4
-
 
 def main(fd: int, board_fd: int, parent: int) -> None:
     die_with_parent(parent)
@@ -38,44 +34,46 @@ def main(fd: int, board_fd: int, parent: int) -> None:
     link = socket.socket(fileno=fd)
     config = unpack(link.makefile("rb").readline())
     logging.basicConfig(level=config["log_level"], format="%(asctime)s %(process)d %(message)s")
-    code = _load_and_run(config, link, board_fd)
+    _load_and_run(config, link, board_fd)
     # Threads that do not end must not keep the process (closing the loop would wait for them): what they
     # hold is handed back by the supervisor.
     logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, AttributeError):  # nobody reads it any more, or it was never open
+            stream.flush()
+    os._exit(0)  # whether we ended well was said over the line: a job can end this process with any code
 
 
-def _load_and_run(config: dict[str, Any], link: socket.socket, board_fd: int) -> int:
+def _load_and_run(config: dict[str, Any], link: socket.socket, board_fd: int) -> None:
     try:
         app, may_fork = load_to_fork(config["app"])
     except Exception as error:  # noqa: BLE001 - the supervisor shows it to a person
-        return _failed(link, error)
+        _failed(link, error)
+        return
     # Now or never: once a loop, an engine or a thread is there, this process cannot be copied any more.
     process = WarmProcess.forked(app.tasks, board_fd) if may_fork else None
     if not may_fork:
         log.info("the app starts threads or opens connections while it is loaded: children load it anew")
     warm = Warm(config["app"], process=process, life=(link.fileno(),))
-    return asyncio.Runner(loop_factory=_loop_factory()).run(_main(app, warm, config, link, board_fd))
+    asyncio.Runner(loop_factory=_loop_factory()).run(_main(app, warm, config, link, board_fd))
 
 
 async def _main(
     app: WorkerSource, warm: Warm, config: dict[str, Any], link: socket.socket, board_fd: int
-) -> int:
+) -> None:
     async with contextlib.AsyncExitStack() as open_app:
         try:
             await open_app.enter_async_context(app)
             host = app.worker_host(app_ref=config["app"], **config["wishes"])
             await check_safety(host.engine, host.options.accept)
         except Exception as error:  # noqa: BLE001 - as above
-            return _failed(link, error)
-        return await _work(host, warm, link, board_fd)
+            _failed(link, error)
+        else:
+            await _work(host, warm, link, board_fd)
 
 
-def _failed(link: socket.socket, error: Exception) -> int:
+def _failed(link: socket.socket, error: Exception) -> None:
     link.sendall(pack({"failed": described(error)}))
-    return EXIT_BAD_APP
 
 
 def described(error: BaseException) -> str:
@@ -87,7 +85,7 @@ def described(error: BaseException) -> str:
     return f"{told} ({frames[-1].filename}, line {frames[-1].lineno})" if frames else told
 
 
-async def _work(host: WorkerHost, warm: Warm, link: socket.socket, board_fd: int) -> int:
+async def _work(host: WorkerHost, warm: Warm, link: socket.socket, board_fd: int) -> None:
     options = host.options
     board = Board.shared(board_fd, options.slots, options.lease)
     worker = Worker(host.engine, host.registry, options, board, warm)
@@ -95,15 +93,21 @@ async def _work(host: WorkerHost, warm: Warm, link: socket.socket, board_fd: int
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.drain)
     writer.write(pack(_hello(host, worker)))
     if "go" not in await _read(reader):
-        return EXIT_BAD_APP
+        return
     listening = asyncio.create_task(_listen(reader, worker))
     try:
         await worker.run()
     finally:
         listening.cancel()
+    with contextlib.suppress(ConnectionError):
+        writer.write(pack({"leaving": _why(worker)}))
+        await writer.drain()
+
+
+def _why(worker: Worker) -> str:
     if worker.expired:
-        return EXIT_EXPIRED
-    return EXIT_RECYCLE if worker.recycle else 0
+        return "it was given up"
+    return "too many of its runs do not stop" if worker.recycle else "it was told to"
 
 
 def _hello(host: WorkerHost, worker: Worker) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
@@ -14,7 +15,9 @@ from typing import Any
 
 from penstock.model.decide import Crashed, End, Returned, Unfit, end_of
 from penstock.model.errors import InvalidArguments, InvalidValue
+from penstock.model.failure import MAX_MESSAGE, shorten
 from penstock.model.job import Claim
+from penstock.model.lanes import misfits
 from penstock.model.outcome import Park
 from penstock.model.retry import Retry
 from penstock.runtime.board import Board
@@ -43,6 +46,7 @@ class Executor:
         self._lines = lines
         self._on_end = on_end
         self._threads = Threads("penstock-job")
+        self._pid = os.getpid()
         self._free = list(range(board.slots))
         self.running: dict[str, Running] = {}
         self.ready: deque[Claim] = deque()
@@ -104,16 +108,20 @@ class Executor:
         if task is None:
             return Unfit(Park(claim.task, f"no worker here knows task {claim.task!r}; deploy one that does"))
         if task.is_gated and (closed := task.closed()):
-            return Unfit(Park(claim.task, closed))
+            return Unfit(Park(claim.task, closed, misfits(claim.lane)))
         try:
+            running.policy = task.policy_for(claim.options)
+            running.timeout = task.timeout_for(claim.options)
             running.args = task.decode(claim.args)
         except InvalidArguments as error:
             what = "; ".join(f"{p.argument}: {p.message}" for p in error.problems)
+            misfit = misfits(claim.lane, task.fingerprint)
             reason = f"its arguments no longer fit task {claim.task!r} ({what})"
-            return Unfit(Park(claim.task, reason, misfit=task.fingerprint))
+            return Unfit(Park(claim.task, shorten(reason, MAX_MESSAGE), misfit))
         except InvalidValue as error:
             return end_of(error, Retry.none())
-        running.timeout = task.timeout_for(claim.options)
+        except BaseException as error:  # noqa: BLE001 - one bad job must not end the others
+            return end_of(error, running.policy, task.classify)
         return None
 
     # -- run ----------------------------------------------------------------------------------------
@@ -123,6 +131,7 @@ class Executor:
             end = _returned(running, task, await task.run(self._lines.line(running), running.args))
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises ends in a settled attempt
             end = running.ended_by(error)
+        self._leave_if_copied()
         self._finish(running, end)
 
     def _in_thread(self, running: Running, task: Task[..., Any]) -> None:
@@ -131,14 +140,20 @@ class Executor:
             end = _returned(running, task, task.run_sync(self._lines.line(running), running.args))
         except BaseException as error:  # noqa: BLE001 - as above
             end = running.ended_by(error)
+        self._leave_if_copied()
         if not running.loop.is_closed():
             running.loop.call_soon_threadsafe(self._finish, running, end)
+
+    def _leave_if_copied(self) -> None:
+        """A handler may fork. A copy that goes on must not settle over connections that are not its own."""
+        if os.getpid() != self._pid:
+            os._exit(0)
 
     async def _in_child(self, running: Running) -> None:
         end: End
         try:
             end = await self._solo.run(
-                running.claim, lambda text: self._lines.send_later(running.claim, text), running.begin
+                running.claim, lambda text: self._lines.send(running.claim, text), running.begin
             )
         except ChildDied as error:
             end = Crashed(str(error))
@@ -177,10 +192,11 @@ class Executor:
         """Enforce the timeouts; take the slot from what was stopped and does not end."""
         now = time.monotonic()
         for running in list(self.running.values()):
+            late = running.deadline is not None and now >= running.deadline
             if running.stop is None:
-                if running.deadline is not None and now >= running.deadline:
+                if late:
                     self.stop(running, Stop.TIMEOUT)
-            elif running.handle is not None and now - running.stopped_at > PATIENCE:
+            elif late if running.handle is None else now - running.stopped_at > PATIENCE:
                 self._give_slot_up(running)
 
     def _give_slot_up(self, running: Running) -> None:

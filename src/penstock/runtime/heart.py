@@ -55,15 +55,21 @@ class Heart:
         asyncio.run(self._beat_on())
 
     async def _beat_on(self) -> None:
-        async with self._engine() as engine:
-            while not await asyncio.to_thread(self._stop.wait, self._worker.options.beat_every):
-                await self._beat_once(engine)
+        every = self._worker.options.beat_every
+        while not self._stop.is_set():
+            try:
+                async with self._engine() as engine:
+                    while not await asyncio.to_thread(self._stop.wait, every):
+                        await self._beat_once(engine)
+            except EngineError as error:
+                log.warning("the heart has no connection: %s", error)
+                await asyncio.to_thread(self._stop.wait, every / 4)
 
     async def _beat_once(self, engine: Engine) -> None:
         try:
             orders = await beat(engine, self._worker.id, self._worker.board)
         except (EngineError, TimeoutError) as error:
-            log.warning("heartbeat missed: %s", error)
+            log.warning("heartbeat missed: %s", str(error) or "no answer in time")
         else:
             if not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(self._worker.obey, orders)

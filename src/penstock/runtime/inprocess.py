@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
 import time
 
 from penstock.model.decide import judge
+from penstock.model.errors import EngineError, WorkerStuck
+from penstock.runtime.backoff import Backoff
 from penstock.runtime.board import Board
 from penstock.runtime.heart import Heart, HeartEngine
 from penstock.runtime.host import WorkerHost
 from penstock.runtime.safety import check_safety
 from penstock.runtime.worker import Worker
+
+log = logging.getLogger("penstock.worker")
 
 
 class InProcessWorker:
@@ -19,37 +26,69 @@ class InProcessWorker:
         self._host = host
         self._heart_engine = heart_engine
         self._worker: Worker | None = None
-        self._draining = False
+        self._draining = asyncio.Event()
 
     def drain(self, *, now: bool = False) -> None:
         """Stop claiming and finish; `now` hands running jobs back at once."""
-        self._draining = True
+        self._draining.set()
         if self._worker is not None:
             self._worker.drain(now=now)
 
     async def run(self, *, burst: bool = False) -> int:
-        """Work until drained (or, with `burst`, until nothing is left); how many runs were settled."""
+        """Work until drained (or, with `burst`, until nothing is left); how many runs were settled.
+
+        Once it has begun it outlives every outage of the engine. WorkerStuck where too many handlers do not
+        stop: nobody can end a thread, so this process must be replaced.
+        """
         await check_safety(self._host.engine, self._host.options.accept)
+        worker = await self._registered()
         settled = 0
-        while not self._draining:
-            worker = await self._live_once(burst=burst)
+        while worker is not None:
+            await self._live(worker, burst=burst)
             settled += worker.settled
-            if not worker.expired:
-                break
+            # A worker that was given up begins again under a new id.
+            worker = await self._registered_again() if worker.expired else None
         return settled
 
-    async def _live_once(self, *, burst: bool) -> Worker:
-        """From registration to the end; a worker that was given up begins again under a new id."""
-        host = self._host
-        board = Board.private(host.options.slots, host.options.lease)
-        worker = self._worker = Worker(host.engine, host.registry, host.options, board)
+    async def _registered(self) -> Worker | None:
+        """A new worker that others know of; None where there is no need any more."""
+        if self._draining.is_set():
+            return None
+        options = self._host.options
+        board = Board.private(options.slots, options.lease)
+        worker = self._worker = Worker(self._host.engine, self._host.registry, options, board)
         board.beaten(time.monotonic())
-        await host.engine.register(worker.info(), host.options.lease)
+        await self._host.engine.register(worker.info(), options.lease)
+        return worker
+
+    async def _registered_again(self) -> Worker | None:
+        backoff = Backoff(cap=5.0)
+        while True:
+            try:
+                return await self._registered()
+            except EngineError as error:
+                log.warning("the worker cannot begin again: %s; trying on", error)
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._draining.wait(), backoff.next())
+
+    async def _live(self, worker: Worker, *, burst: bool) -> None:
+        """From registration to the end."""
         heart = Heart(worker, self._heart_engine)
         heart.start()
         try:
             await worker.run(burst=burst)
         finally:
             await heart.stop()
-            await host.engine.rescue_worker(worker.id, board.begun(), judge)
-        return worker
+            await self._hand_back(worker)
+        if worker.recycle and not self._draining.is_set():
+            raise WorkerStuck(
+                f"{worker.executor.stuck} handlers ran past their time and do not stop; start this process "
+                "anew, give their tasks execute='process', or run `penstock worker`, which replaces processes"
+            )
+
+    async def _hand_back(self, worker: Worker) -> None:
+        """What it still held is taken back at once; where that cannot be, when its lease is over."""
+        try:
+            await self._host.engine.rescue_worker(worker.id, worker.board.begun(), judge)
+        except EngineError as error:
+            log.warning("what worker %s held comes back when its lease is over: %s", worker.id, error)

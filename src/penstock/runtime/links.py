@@ -1,22 +1,22 @@
-"""The lines from a running handler to its worker: on the loop, from a thread, from a child process."""
+"""The lines from a running handler to its worker: on the loop, or from a thread."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable
+from concurrent.futures import CancelledError
 
 from penstock.engine import Engine
 from penstock.model.errors import EngineError
 from penstock.model.job import Claim
 from penstock.runtime.board import Board
 from penstock.runtime.running import Running, Stop
-from penstock.runtime.wire import pack
 from penstock.tasks.context import progress_text
 
 log = logging.getLogger("penstock.worker")
 
-PROGRESS_PATIENCE = 10.0  # seconds a thread waits for its progress to be stored
+PROGRESS_PATIENCE = 2.0  # seconds that a run waits for its progress to be stored
 
 
 class Lines:
@@ -26,23 +26,17 @@ class Lines:
         self._engine = engine
         self.board = board
         self.worker = worker
-        self._sending: set[asyncio.Task[None]] = set()
 
     def line(self, running: Running) -> Line:
         return Line(self, running)
 
-    def send_later(self, claim: Claim, progress: str) -> None:
-        """Store progress without waiting for it."""
-        task = asyncio.create_task(self.send(claim, progress))
-        self._sending.add(task)
-        task.add_done_callback(self._sending.discard)
-
     async def send(self, claim: Claim, progress: str) -> None:
         # Progress is for people who watch: not being able to store it must not fail the work.
         try:
-            accepted = await self._engine.progress(claim.id, claim.token, progress)
-        except EngineError as error:
-            log.warning("progress of job %s not stored: %s", claim.id, error)
+            storing = self._engine.progress(claim.id, claim.token, progress)
+            accepted = await asyncio.wait_for(storing, PROGRESS_PATIENCE)
+        except (EngineError, TimeoutError) as error:
+            log.warning("progress of job %s not stored: %s", claim.id, str(error) or "no answer in time")
         else:
             if not accepted:
                 log.warning("progress of job %s refused: it had passed on", claim.id)
@@ -80,29 +74,10 @@ class Line:
         await self._lines.send(self.claim, progress_text(percent, message))
 
     def progress_sync(self, percent: float, message: str) -> None:
-        sending = self.progress(percent, message)
-        asyncio.run_coroutine_threadsafe(sending, self._loop).result(PROGRESS_PATIENCE)
-
-
-class PipeLine:
-    """The line of a handler that runs alone in a child process; the pipe's other end is the worker."""
-
-    __slots__ = ("_send", "claim", "deadline", "worker")
-
-    def __init__(self, claim: Claim, worker: str, send: Callable[[bytes], object]) -> None:
-        self.claim = claim
-        self.worker = worker
-        self.deadline: float | None = None  # the worker ends this process when the time is over
-        self._send = send
-
-    def lease_lost(self) -> bool:
-        return False  # a worker that has lost its lease kills its children
-
-    def cancelled(self) -> bool:
-        return False  # and so does one that is told to cancel
-
-    async def progress(self, percent: float, message: str) -> None:
-        self.progress_sync(percent, message)
-
-    def progress_sync(self, percent: float, message: str) -> None:
-        self._send(pack({"progress": progress_text(percent, message)}))
+        text = progress_text(percent, message)
+        if self._loop.is_closed():  # the worker is gone, and left this thread behind
+            return
+        sending = asyncio.run_coroutine_threadsafe(self._lines.send(self.claim, text), self._loop)
+        # Somebody may block the loop, or end it.
+        with contextlib.suppress(TimeoutError, CancelledError):
+            sending.result(PROGRESS_PATIENCE)

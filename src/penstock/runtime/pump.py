@@ -16,11 +16,11 @@ from penstock.model.decide import End, Facts, Returned, decide
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, WorkerExpired
 from penstock.model.job import Claim
 from penstock.model.outcome import COMPLETED, Completed, Outcome, Released
-from penstock.model.retry import Retry
 from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
 from penstock.runtime.executor import Executor
 from penstock.runtime.options import WorkerOptions
+from penstock.runtime.report import report
 from penstock.runtime.running import Running
 
 log = logging.getLogger("penstock.worker")
@@ -34,8 +34,6 @@ MAX_UNSETTLED = 5_000  # ended but not acknowledged; beyond it nothing new is cl
 EXCHANGES = 2  # at once: while the engine writes one, the handlers fill the next
 WORTH_ANOTHER = 100  # ends that go beside an exchange under way; fewer wait for its answer
 POLL = 4.0  # seconds between looks at the queues when no wake-up comes
-
-_SAFE_POLICY = Retry()
 
 
 class Exchange(NamedTuple):
@@ -89,7 +87,7 @@ class Pump:
         self._ended_since += 1
         self._kick.set()
         if outcome is not COMPLETED:
-            _report(claim, outcome)
+            report(claim, outcome)
         return outcome
 
     def hand_back(self, claims: list[Claim]) -> None:
@@ -100,6 +98,7 @@ class Pump:
     def pause(self, queues: frozenset[str]) -> None:
         """These queues are paused now: give back what was claimed from them and not started."""
         self._paused = queues
+        self._exchanged.set()
         if queues:
             self.hand_back(self.executor.take_back(queues))
 
@@ -126,6 +125,11 @@ class Pump:
     def idle(self) -> bool:
         """Nothing runs, nothing is ready, everything is settled."""
         return self.told and not (self.executor.running or self.executor.ready)
+
+    @property
+    def exhausted(self) -> bool:
+        """Idle, and nothing more to be had: the queues are empty, or all are paused."""
+        return self.idle and (self.looked_empty or self._paused >= self._options.queues.keys())
 
     @property
     def told(self) -> bool:
@@ -183,7 +187,7 @@ class Pump:
             self.wake()
 
     async def exchanged(self) -> None:
-        """Until the next exchange is done."""
+        """Until the next exchange is done, or the pauses of the queues may have changed."""
         self._exchanged.clear()
         await self._exchanged.wait()
 
@@ -297,13 +301,5 @@ def _outcome(running: Running, end: End, ran_for: float, worker: str) -> Outcome
     if type(end) is Returned and end.dropped is None:
         return COMPLETED if end.result is None else Completed(end.result)
     claim = running.claim
-    policy = running.task.policy_for(claim.options) if running.task else _SAFE_POLICY
     facts = Facts(claim.attempt, claim.max_attempts, claim.crashes, ran_for, worker, random.random())
-    return decide(facts, end, policy)
-
-
-def _report(claim: Claim, outcome: Outcome) -> None:
-    if outcome.error is not None or outcome.park is not None:
-        log.warning(
-            "job %s (%s): %s", claim.id, claim.task, outcome.note or f"runs again in {outcome.delay:.1f} s"
-        )
+    return decide(facts, end, running.policy)

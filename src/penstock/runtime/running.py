@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.model.decide import End, Stopped, end_of, timed_out
 from penstock.model.job import Claim
+from penstock.model.retry import Retry
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -33,6 +34,7 @@ class Running:
         "deadline",
         "handle",
         "loop",
+        "policy",
         "settled",
         "slot",
         "started",
@@ -48,6 +50,7 @@ class Running:
         self.loop = loop
         self.started = time.monotonic()
         self.task: Task[..., Any] | None = None
+        self.policy = Retry()  # until its options are read
         self.args: dict[str, Any] = {}
         self.timeout: float | None = None
         self.deadline: float | None = None
@@ -67,13 +70,11 @@ class Running:
         assert self.task is not None
         if self.stop is not None:
             return self.stopped()
-        policy = self.task.policy_for(self.claim.options)
-        return end_of(error, policy, self.task.classify)
+        return end_of(error, self.policy, self.task.classify)
 
     def stopped(self) -> End:
         """What being stopped means."""
         if self.stop is Stop.TIMEOUT:
-            assert self.task is not None
             assert self.timeout is not None
-            return timed_out(self.timeout, self.task.policy_for(self.claim.options))
+            return timed_out(self.timeout, self.policy)
         return Stopped(cancelled=self.stop is Stop.CANCEL)

@@ -11,7 +11,7 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from penstock.model.decide import End
@@ -20,7 +20,7 @@ from penstock.runtime.warm import Warm
 from penstock.runtime.wire import MAX_LINE, end_from_wire, pack, unpack
 
 OnBegin = Callable[[], None]
-OnProgress = Callable[[str], None]
+OnProgress = Callable[[str], Awaitable[None]]
 
 MAX_IDLE = 4  # children kept for the next jobs
 STARTS = os.cpu_count() or 1  # children starting at the same time: an app may be slow to load
@@ -57,22 +57,21 @@ class SoloPool:
 
     async def _taken_up(self, claim: Claim) -> Child:
         """A child that has begun with the job."""
-        message = _message(claim, self._worker)
-        if (child := await self._idle_one(message)) is not None:
+        if (child := await self._idle_one(claim)) is not None:
             return child
         async with self._starts:
             # While we waited for our turn, another job may have done with its child.
-            if (child := await self._idle_one(message)) is not None:
+            if (child := await self._idle_one(claim)) is not None:
                 return child
             child = await self._new()
-        await child.take_up(message)
+        await child.take_up(claim, self._worker)
         return child
 
-    async def _idle_one(self, message: bytes) -> Child | None:
+    async def _idle_one(self, claim: Claim) -> Child | None:
         while self._idle:
             child = self._idle.pop()
             with contextlib.suppress(ChildDied):  # while it was idle, which says nothing about the job
-                await child.take_up(message)
+                await child.take_up(claim, self._worker)
                 return child
         return None
 
@@ -99,6 +98,7 @@ class Child:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
+        self._token = ""  # of the run in hand: what a child says of another is passed over
         self.pid = 0  # while it is neither ready nor gone
 
     @classmethod
@@ -112,23 +112,35 @@ class Child:
             raise
         return child
 
-    async def take_up(self, message: bytes) -> None:
+    async def take_up(self, claim: Claim, worker: str) -> None:
         """Give it a job, and wait until it has begun; ChildDied where it never does."""
-        self._writer.write(message)
-        await self._next_or_kill()
+        self._token = claim.token
+        async with self._or_kill():
+            self._writer.write(_message(claim, worker))
+            await self._next_of("begun")
 
     async def end(self, on_progress: OnProgress) -> End:
-        """Wait for the end of the job."""
-        while "end" not in (message := await self._next_or_kill()):
-            on_progress(message["progress"])
-        return end_from_wire(message["end"])
+        """Wait for the end of the job. The child tells more progress only when the last is dealt with."""
+        async with self._or_kill():
+            while "end" not in (message := await self._next_of("progress", "end")):
+                await on_progress(message["progress"])
+                self._writer.write(pack({"stored": self._token}))
+            return end_from_wire(message["end"])
 
-    async def _next_or_kill(self) -> dict[str, Any]:
+    @contextlib.asynccontextmanager
+    async def _or_kill(self) -> AsyncIterator[None]:
         try:
-            return await self._next()
+            yield
         except BaseException:
             await self.kill()
             raise
+
+    async def _next_of(self, *kinds: str) -> dict[str, Any]:
+        """The next message of these kinds about the run in hand."""
+        while True:
+            message = await self._next()
+            if message.get("token") == self._token and not message.keys().isdisjoint(kinds):
+                return message
 
     async def _next(self) -> dict[str, Any]:
         while line := await self._line():

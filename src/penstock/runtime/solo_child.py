@@ -14,9 +14,9 @@ from typing import IO, Any
 
 from penstock.model.decide import End, Returned, end_of
 from penstock.model.job import Claim
-from penstock.runtime.links import PipeLine
+from penstock.runtime.child_line import ChildLine
 from penstock.runtime.orphan import begin_below
-from penstock.runtime.wire import end_to_wire, pack, unpack
+from penstock.runtime.wire import pack, unpack
 from penstock.tasks.loading import load_app
 from penstock.tasks.task import Task
 
@@ -31,30 +31,47 @@ def main(app_ref: str, fd: int, parent: int, *life: int) -> None:
 
 def serve(tasks: Mapping[str, Task[..., Any]], line: socket.socket) -> None:
     """Run one job after the other, as they come over the line."""
+    inbox = Inbox(line.makefile("rb"))
     with asyncio.Runner() as runner:
         line.sendall(pack({"ready": os.getpid()}))
-        for message in _inbox(line.makefile("rb")):
+        while True:
+            message = inbox.next_job()
             claim = _claim_from(message["claim"])
-            line.sendall(pack({"begun": True}))
-            end = _run(tasks[claim.task], claim, PipeLine(claim, message["worker"], line.sendall), runner)
-            line.sendall(pack({"end": end_to_wire(end)}))
+            task = tasks[claim.task]
+            link = ChildLine(claim, message["worker"], line.sendall, task.timeout_for(claim.options))
+            inbox.link = link
+            link.begin()
+            end = _run(task, claim, link, runner)
+            if link.copied:
+                os._exit(0)  # a copy that the handler made and let go on: the job is not its own
+            link.end(end)
 
 
-def _inbox(lines: IO[bytes]) -> Any:
-    """Messages from the parent. A thread reads them, so that its end is seen while a handler runs."""
-    messages: SimpleQueue[dict[str, Any]] = SimpleQueue()
+class Inbox:
+    """Messages from the worker. A thread reads them, so that its end is seen while a handler runs."""
 
-    def read() -> None:
-        for line in lines:
-            messages.put(unpack(line))
+    def __init__(self, lines: IO[bytes]) -> None:
+        self._lines = lines
+        self._jobs: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self.link: ChildLine | None = None
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def next_job(self) -> dict[str, Any]:
+        return self._jobs.get()
+
+    def hear(self, message: dict[str, Any]) -> None:
+        if "claim" in message:
+            self._jobs.put(message)
+        elif self.link is not None and self.link.claim.token == message["stored"]:
+            self.link.stored()
+
+    def _read(self) -> None:
+        for line in self._lines:
+            self.hear(unpack(line))
         os._exit(1)
 
-    threading.Thread(target=read, daemon=True).start()
-    while True:
-        yield messages.get()
 
-
-def _run(task: Task[..., Any], claim: Claim, link: PipeLine, runner: asyncio.Runner) -> End:
+def _run(task: Task[..., Any], claim: Claim, link: ChildLine, runner: asyncio.Runner) -> End:
     try:
         args = task.decode(claim.args)
         value = runner.run(task.run(link, args)) if task.is_async else task.run_sync(link, args)

@@ -16,12 +16,13 @@ from typing import Any, TypeVar
 from penstock.engine import Engine, Orders, WorkerInfo
 from penstock.model.decide import judge
 from penstock.model.errors import EngineError
+from penstock.model.states import State
 from penstock.runtime.backoff import Backoff
-from penstock.runtime.board import MAX_SLOTS, Board
-from penstock.runtime.child import EXIT_BAD_APP, EXIT_EXPIRED, EXIT_RECYCLE
+from penstock.runtime.board import Board
 from penstock.runtime.heart import beat
 from penstock.runtime.solo import how_it_ended
 from penstock.runtime.wire import MAX_LINE, pack, unpack
+from penstock.tasks.inherit import MAX_SLOTS
 
 log = logging.getLogger("penstock.supervisor")
 
@@ -30,7 +31,7 @@ _FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)
 EngineFor = Callable[[str, str], Awaitable[Engine]]
 
 LINGER = 1.0  # seconds that processes below a dead worker get to be gone
-EXTRA = 5.0  # seconds beyond the grace period before a worker that does not end is killed
+EXTRA = 5.0  # seconds beyond the grace period, or its farewell, before a worker that does not end is killed
 
 
 class BadApp(Exception):
@@ -53,7 +54,15 @@ class Supervised:
         self._grace = 30.0
         self._began = time.monotonic()
         self._drain: str | None = None
-        self.ended_well = False
+        self._leaving: str | None = (
+            None  # why, once it has said so itself; its exit code may be a job's doing
+        )
+        self.began = False  # it was registered and told to go
+
+    @property
+    def ended_well(self) -> bool:
+        """Whether it said that it would end: every other end is a crash, whatever its exit code."""
+        return self._leaving is not None
 
     @property
     def lived(self) -> float:
@@ -63,10 +72,7 @@ class Supervised:
         """Ask the worker to end; kill it when it does not."""
         self._drain = "now" if now else "soon"
         self._tell({"drain": self._drain})
-        if self._killer is not None:
-            self._killer.cancel()
-        patience = EXTRA if now else self._grace + EXTRA
-        self._killer = asyncio.get_running_loop().call_later(patience, self._kill)
+        self._kill_in(EXTRA if now else self._grace + EXTRA)
 
     async def live(self, engine_for: EngineFor) -> None:
         """From start to burial."""
@@ -118,29 +124,34 @@ class Supervised:
         log.info(
             "worker %s takes jobs from %s, %d at once", worker.name, ", ".join(worker.queues), worker.slots
         )
+        self.began = True
         self._tell({"go": True})
         if self._drain is not None:
             self._tell({"drain": self._drain})
+        listening = asyncio.create_task(self._listen())
         beating = asyncio.create_task(self._beat_on(engine, board, worker.id))
         try:
             assert self._process is not None
             code = await self._process.wait()
+            beating.cancel()
+            await self._all_gone(listening, worker)
         finally:
             beating.cancel()
-        await self._all_gone(worker)
+            listening.cancel()
         await self._bury(engine, board, worker, code)
 
-    async def _all_gone(self, worker: WorkerInfo) -> None:
-        """Wait for the processes in which jobs run alone: they die with the worker, a moment later.
+    async def _listen(self) -> None:
+        """Until nobody holds the other end: neither the worker nor a process in which a job runs alone."""
+        assert self._reader is not None
+        with contextlib.suppress(ConnectionError, ValueError):
+            while line := await self._reader.readline():
+                self._leaving = unpack(line)["leaving"]
+                self._kill_in(EXTRA)
 
-        Each holds the worker's end of the pipe, so it ends when the last of them has.
-        """
-        if self._reader is None:
-            return
-        try:
-            with contextlib.suppress(ConnectionError):
-                await asyncio.wait_for(self._reader.read(), LINGER)
-        except TimeoutError:
+    async def _all_gone(self, listening: asyncio.Task[None], worker: WorkerInfo) -> None:
+        """Wait for the processes in which jobs run alone: they die with the worker, a moment later."""
+        _, lingering = await asyncio.wait([listening], timeout=LINGER)
+        if lingering:
             log.warning("something that worker %s started still lives", worker.name)
 
     async def _beat_on(self, engine: Engine, board: Board, worker: str) -> None:
@@ -153,7 +164,7 @@ class Supervised:
                     self.drain(now=True)
                     return
             except (EngineError, TimeoutError) as error:
-                log.warning("heartbeat of worker %s missed: %s", worker, error)
+                log.warning("heartbeat of worker %s missed: %s", worker, str(error) or "no answer in time")
                 pause /= 4
             await asyncio.sleep(pause)
 
@@ -166,20 +177,19 @@ class Supervised:
 
     async def _bury(self, engine: Engine, board: Board, worker: WorkerInfo, code: int) -> None:
         """Take back what the worker held: at once, under its tokens."""
+        if self.ended_well:
+            log.info("worker %s ended: %s", worker.name, self._leaving)
+        else:
+            log.error("worker %s died: %s", worker.name, how_it_ended(code))
         begun = board.begun()
         rescued = await _insist(lambda: engine.rescue_worker(worker.id, begun, judge), board.ttl)
-        self.ended_well = code in (0, EXIT_RECYCLE, EXIT_EXPIRED)
-        if self.ended_well:
-            log.info("worker %s ended", worker.name)
-        else:
-            log.error(
-                "worker %s died: %s; %d of its jobs were taken back",
-                worker.name,
-                how_it_ended(code),
-                len(rescued),
-            )
-        if code == EXIT_BAD_APP:
-            raise BadApp(how_it_ended(code))
+        if rescued:
+            log.warning("%d jobs of worker %s were taken back", len(rescued), worker.name)
+        for job in rescued:
+            if job.state is State.FAILED:
+                log.error(
+                    "job %s (%s) was running in it, and must not run twice; dead-lettered", job.id, job.task
+                )
 
     async def _end(self) -> None:
         if self._killer is not None:
@@ -193,6 +203,11 @@ class Supervised:
     def _tell(self, message: dict[str, Any]) -> None:
         if self._writer is not None and not self._writer.is_closing():
             self._writer.write(pack(message))
+
+    def _kill_in(self, seconds: float) -> None:
+        if self._killer is not None:
+            self._killer.cancel()
+        self._killer = asyncio.get_running_loop().call_later(seconds, self._kill)
 
     def _kill(self) -> None:
         if self._process is not None and self._process.returncode is None:

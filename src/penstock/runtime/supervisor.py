@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,13 +45,12 @@ class Supervisor:
         self._workers: list[Supervised] = []
         self._signals = 0
         self._stopping = asyncio.Event()
+        self._anew = asyncio.Event()  # the code has changed; replaced by a new one each time
+        self._began = False
         self.problem: str | None = None  # why it could not begin
 
     async def run(self) -> int:
         """Until told to stop; the exit code."""
-        loop = asyncio.get_running_loop()
-        for name in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(name, self.stop)
         try:
             await asyncio.gather(*(self._keep_one() for _ in range(self._options.processes)))
         finally:
@@ -66,44 +64,53 @@ class Supervisor:
         self._stopping.set()
         if self._signals == 1 and not self.problem:
             log.info("draining; a second signal hands running jobs back at once")
+        self._anew.set()
         for worker in self._workers:
             worker.drain(now=self._signals > 1)
 
     async def restart(self) -> None:
-        """Replace every worker by one with the code as it is now."""
+        """Replace every worker by one with the code as it is now; at once where none could start before."""
+        self._anew.set()
+        self._anew = asyncio.Event()
         for worker in self._workers:
             worker.drain(now=True)
 
     async def _keep_one(self) -> None:
         """Keep one worker process alive: when it ends, take its jobs back and start another."""
         backoff = Backoff(first=0.1, cap=10.0)
-        began_once = False
         while not self._stopping.is_set():
-            worker = Supervised(self._options.app_ref, self._options.wishes, self._options.log_level)
-            self._workers.append(worker)
-            try:
-                await worker.live(self._engine_for)
-                began_once = True
-            except KilledEarly as error:
-                log.error("a worker ended before it began: %s", error)
-            except EngineError as error:
-                # What that worker held is taken back by others, when its lease is over.
-                log.error("a worker could not be begun or buried: %s", error)
-            except BadApp as error:
-                if self._stopping.is_set():
-                    return
-                if not began_once:
-                    self.problem = str(error)
-                    self.stop()
-                    return
-                log.error("the worker could not start: %s", error)
-            finally:
-                self._workers.remove(worker)
-            if worker.lived >= STEADY or worker.ended_well:
+            anew = self._anew
+            if await self._live_one() or await _within(anew, backoff.next()):
                 backoff.reset()
-                continue
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), backoff.next())
+
+    async def _live_one(self) -> bool:
+        """One worker process, from start to burial; whether the next may start at once."""
+        worker = Supervised(self._options.app_ref, self._options.wishes, self._options.log_level)
+        self._workers.append(worker)
+        try:
+            await worker.live(self._engine_for)
+        except KilledEarly as error:
+            log.error("a worker ended before it began: %s", error)
+        except EngineError as error:
+            # What that worker held is taken back by others, when its lease is over.
+            log.error("a worker could not be begun or buried: %s", error)
+        except OSError as error:  # too many processes or files: that may pass
+            log.error("a worker process could not be started: %s", error)
+        except BadApp as error:
+            if self._has_begun():
+                log.error("the worker could not start: %s", error)
+            elif not self._stopping.is_set():
+                self.problem = str(error)
+                self.stop()
+        finally:
+            self._has_begun()
+            self._workers.remove(worker)
+        return worker.ended_well or worker.lived >= STEADY
+
+    def _has_begun(self) -> bool:
+        """Whether a worker ever began: the app and its engine were good then, so what is wrong may pass."""
+        self._began = self._began or any(worker.began for worker in self._workers)
+        return self._began
 
     async def _engine_for(self, url: str, schema: str) -> Engine:
         """The engine the workers use, opened once, as the first of them names it."""
@@ -114,3 +121,10 @@ class Supervisor:
                 except PenstockError as error:
                     raise BadApp(str(error)) from error
             return self._engine
+
+
+async def _within(event: asyncio.Event, seconds: float) -> bool:
+    """Wait so long at most; whether it has come about."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
+    return event.is_set()

@@ -36,6 +36,7 @@ def end_from_wire(message: dict[str, Any]) -> End:
     kind = _KINDS[fields.pop("kind")]
     if kind is Failure:
         fields["failure_class"] = FailureClass(fields["failure_class"])
+        fields["causes"] = tuple(fields["causes"])
     if kind is Unfit:
         fields["park"] = Park(**fields["park"])
     end: End = kind(**fields)

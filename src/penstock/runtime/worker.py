@@ -29,7 +29,7 @@ log = logging.getLogger("penstock.worker")
 
 TICK = 0.1  # seconds between looks at deadlines, at the lease, and at what does not get on
 LAST_WORDS = 2.0  # seconds for the last settlements when the grace period is over
-MAX_STUCK = 8  # runs that do not stop, before the process is recycled
+MAX_STUCK = 8  # runs that do not stop, before the worker ends so that its process can be replaced
 
 
 class Worker:
@@ -97,12 +97,12 @@ class Worker:
             self._now.set()
 
     # -- life ---------------------------------------------------------------------------------------
-    async def run(self, *, burst: bool = False) -> None:
-        """Work until told to drain; with `burst`, until there is nothing more to do."""
+    async def run(self, *, burst: bool = False, most: int | None = None) -> None:
+        """Work until told to drain; with `burst`, until nothing is left to do, or `most` runs are settled."""
         loops = [self._pump.listen(), self._sweeper.run(), self._watch()]
         tasks = [asyncio.create_task(loop) for loop in loops]
         pumping = asyncio.create_task(self._pump.run())
-        stop = asyncio.create_task(self._until_idle() if burst else self._stopping.wait())
+        stop = asyncio.create_task(self._until_idle(most) if burst else self._stopping.wait())
         self._watchdog.start()
         try:
             await self._first(pumping, stop, *tasks)
@@ -122,8 +122,8 @@ class Worker:
         for task in done:
             task.result()
 
-    async def _until_idle(self) -> None:
-        while not (self._pump.looked_empty and self._pump.idle):
+    async def _until_idle(self, most: int | None) -> None:
+        while not self._pump.exhausted and (most is None or self.settled < most):
             await self._pump.exchanged()
         self.drain()
 
@@ -135,9 +135,7 @@ class Worker:
             self._pump.look_again()
             self._pump.relieve()
             if self.executor.stuck >= MAX_STUCK and not self.recycle:
-                log.warning(
-                    "%d runs do not stop; this process ends and a new one begins", self.executor.stuck
-                )
+                log.error("%d runs do not stop; this worker ends: only a new process helps", MAX_STUCK)
                 self.recycle = True
                 self.drain()
 

@@ -167,6 +167,10 @@ def _close_at_exit(reference: weakref.ref[Access]) -> None:
     """Say goodbye to the server. What was acknowledged is safe already, so that nothing here may fail."""
     access = reference()
     home = access._home if access is not None and access._pid == os.getpid() else None
-    if home is not None and home.portal is not None:
-        with contextlib.suppress(Exception):
+    if access is None or home is None or home.opened is None:
+        return
+    with contextlib.suppress(Exception):
+        if home.alive:
             asyncio.run_coroutine_threadsafe(home.close(), home.loop).result(LAST_WORDS)
+        elif access.portable:
+            asyncio.run(home.opened.engine.close())

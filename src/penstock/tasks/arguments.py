@@ -58,6 +58,9 @@ class Arguments:
             if error.errors(include_input=False)[0]["type"] == "json_invalid":
                 raise InvalidValue(f"the stored payload of task {self._task!r} is not JSON") from None
             problem = self._misfit(error)
+        except Exception as error:  # noqa: BLE001 - a validator or constructor of the user's own types
+            told = f"cannot be read: their type raised {type(error).__name__}"
+            problem = InvalidArguments(self._task, [Problem("arguments", told)])
         raise problem
 
     @cached_property

@@ -9,15 +9,15 @@ from penstock.model.job import NewJob
 if TYPE_CHECKING:
     from penstock.tasks.task import Task
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
-class Call(Generic[R]):
+class Call(Generic[R_co]):
     """What `task.call(...)` returns. Its id is made already: enqueueing it twice is enqueueing it once."""
 
     __slots__ = ("job", "sent", "task")
 
-    def __init__(self, task: Task[Any, R], job: NewJob) -> None:
+    def __init__(self, task: Task[Any, R_co], job: NewJob) -> None:
         self.task = task
         self.job = job
         self.sent = False  # an enqueue of it was begun: the engine may know its id

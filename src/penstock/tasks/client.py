@@ -30,28 +30,43 @@ class Client:
     def send(self, call: Call[R]) -> JobHandle[R]:
         """Enqueue one call."""
         refuse_in_loop("aenqueue")
-        (job,), again = _admitted([call])
+        (job,), again = self._admitted([call])
         answer = self.access.run(lambda opened: opened.gatherer.put(job, again=again), "aenqueue")
         return JobHandle(self, call, answer)
 
     async def asend(self, call: Call[R]) -> JobHandle[R]:
         """Enqueue one call, sharing a commit with those made at the same time."""
-        (job,), again = _admitted([call])
+        (job,), again = self._admitted([call])
         answer = await self.access.arun(lambda opened: opened.gatherer.put(job, again=again))
         return JobHandle(self, call, answer)
 
-    def send_many(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
+    def send_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
         """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing."""
         refuse_in_loop("aenqueue_many")
-        jobs, again = _admitted(calls)
+        jobs, again = self._admitted(calls)
         answers = self.access.run(lambda opened: opened.gatherer.put_many(jobs, again=again), "aenqueue_many")
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
-    async def asend_many(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
+    async def asend_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
         """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing."""
-        jobs, again = _admitted(calls)
+        jobs, again = self._admitted(calls)
         answers = await self.access.arun(lambda opened: opened.gatherer.put_many(jobs, again=again))
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
+
+    def _admitted(self, calls: Sequence[Call[Any]]) -> tuple[list[NewJob], bool]:
+        """The jobs to put in, and whether the engine may know one of them from an earlier try."""
+        if len({id(call) for call in calls}) != len(calls):
+            raise InvalidOption("the same call is given twice; make one call() per job")
+        for call in calls:
+            if call.task.client is not self:
+                raise InvalidOption(
+                    f"{call!r} was made by a task of another app; enqueue it with that app, or by its task"
+                )
+            call.task.admit()
+        again = any(call.sent for call in calls)
+        for call in calls:
+            call.sent = True
+        return [call.job for call in calls], again
 
     def get(self, job_id: str) -> Job:
         """The job as it is now, or JobNotFound."""
@@ -68,18 +83,6 @@ class Client:
     async def afinished(self, job_id: str, timeout: float | None) -> Job:
         """The job once it has ended, or ResultTimeout."""
         return await self.access.arun(lambda opened: _finished(opened, job_id, timeout))
-
-
-def _admitted(calls: Sequence[Call[Any]]) -> tuple[list[NewJob], bool]:
-    """The jobs to put in, and whether the engine may know one of them from an earlier try."""
-    if len({id(call) for call in calls}) != len(calls):
-        raise InvalidOption("the same call is given twice; make one call() per job")
-    for call in calls:
-        call.task.admit()
-    again = any(call.sent for call in calls)
-    for call in calls:
-        call.sent = True
-    return [call.job for call in calls], again
 
 
 async def _get(opened: Opened, job_id: str) -> Job:

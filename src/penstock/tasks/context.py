@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import MutableMapping
 from typing import Any, Protocol
 
-from penstock.model.errors import InvalidOption
+from penstock.model.errors import ValueTooLarge
+from penstock.model.failure import shorten
 from penstock.model.job import Claim, Job
 from penstock.model.priority import Priority
 from penstock.model.states import State
 from penstock.model.values import dumps
 
 MAX_PROGRESS_BYTES = 4_096
+# In characters, longest first. One takes up to six bytes of JSON, so the last fits whatever it holds.
+_MESSAGE_LENGTHS = (MAX_PROGRESS_BYTES - 50, 2_000, 1_000, 600)
 
 
 class RunLink(Protocol):
@@ -46,8 +50,12 @@ class RunLink(Protocol):
 
 
 def progress_text(percent: float, message: str) -> str:
-    """The JSON text that engines store as a job's progress."""
-    return dumps({"percent": percent, "message": message}, MAX_PROGRESS_BYTES, "progress")
+    """The JSON text that engines store as a job's progress; a message that is too long is cut."""
+    for length in _MESSAGE_LENGTHS:
+        told = {"percent": percent, "message": shorten(str(message), length)}
+        with contextlib.suppress(ValueTooLarge):
+            return dumps(told, MAX_PROGRESS_BYTES, "progress")
+    raise AssertionError("the shortest always fits")
 
 
 class _BaseContext:
@@ -103,7 +111,7 @@ class Context(_BaseContext):
     __slots__ = ()
 
     async def progress(self, percent: float, message: str = "") -> None:
-        """Tell how far the run is, from 0 to 100."""
+        """Tell how far the run is, from 0 to 100. It is for people who watch: it never fails the run."""
         await self._link.progress(_percent(percent), message)
 
 
@@ -113,7 +121,7 @@ class SyncContext(_BaseContext):
     __slots__ = ()
 
     def progress(self, percent: float, message: str = "") -> None:
-        """Tell how far the run is, from 0 to 100."""
+        """Tell how far the run is, from 0 to 100. It is for people who watch: it never fails the run."""
         self._link.progress_sync(_percent(percent), message)
 
 
@@ -135,9 +143,8 @@ class JobLogger(logging.LoggerAdapter[logging.Logger]):
 
 
 def _percent(percent: float) -> float:
-    if not 0 <= percent <= 100:
-        raise InvalidOption(f"progress goes from 0 to 100, not {percent!r}")
-    return percent
+    """The nearest there is: a sum that comes to 100.01 must not fail the work."""
+    return max(0, min(percent, 100)) if percent == percent else 0  # noqa: PLR0124 - not a number
 
 
 def _snapshot(claim: Claim, worker: str) -> Job:

@@ -7,13 +7,13 @@ from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
-from penstock.model.errors import InvalidOption
+from penstock.model.errors import Duration, InvalidOption
 from penstock.model.failure import Classifier
-from penstock.model.priority import Priority
+from penstock.model.priority import PriorityOption
 from penstock.tasks.context import Context, SyncContext
 from penstock.tasks.declared import ExecuteOption, TaskOptions
 from penstock.tasks.gate import Switch, WhenDisabled
-from penstock.tasks.inherit import Duration, Inherited, RetryOption
+from penstock.tasks.inherit import Inherited, RetryOption
 from penstock.tasks.task import AsyncContextTask, AsyncTask, SyncContextTask, SyncTask, Task
 
 P = ParamSpec("P")
@@ -55,7 +55,7 @@ class Declare:
         timeout: Duration | Inherited | None = ...,
         key: str = ...,
         retry: RetryOption = ...,
-        priority: Priority | str | int = ...,
+        priority: PriorityOption = ...,
         execute: ExecuteOption = ...,
         expire_after: Duration = ...,
         classify: Classifier = ...,

@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
-from penstock.model.errors import InvalidOption
+from penstock.model.errors import Duration, InvalidOption, in_seconds
 from penstock.model.failure import Classifier
 from penstock.model.names import check_name
-from penstock.model.priority import Priority
+from penstock.model.priority import Priority, PriorityOption
 from penstock.model.retry import Retry
 from penstock.tasks.gate import Gate, Switch, WhenDisabled
 from penstock.tasks.inherit import (
     INHERIT,
-    Duration,
     Inherited,
     RetryOption,
     nearest,
     policy,
-    seconds,
     time_limit,
 )
 from penstock.tasks.keys import KeyTemplate
@@ -50,7 +48,7 @@ class TaskOptions:
     timeout: Duration | Inherited | None = INHERIT
     key: str | None = None
     retry: RetryOption | None = None
-    priority: Priority | str | int | None = None
+    priority: PriorityOption | None = None
     execute: ExecuteOption | None = None
     expire_after: Duration | None = None
     classify: Classifier | None = None
@@ -103,7 +101,7 @@ def resolve(fn: Callable[..., Any], options: TaskOptions, queue: Queue) -> Decla
         priority=queue.priority if options.priority is None else Priority.of(options.priority),
         expire_after=None
         if options.expire_after is None
-        else seconds(f"expire_after of {what}", options.expire_after),
+        else in_seconds(f"expire_after of {what}", options.expire_after),
         classify=_classifier(what, options.classify),
         gate=Gate(what, options.enabled, options.when_disabled or queue.gate.when_disabled),
     )

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
-from penstock.model.errors import JobCancelled, JobFailed, ResultDropped, ResultUnavailable
+from penstock.model.errors import (
+    Duration,
+    JobCancelled,
+    JobFailed,
+    ResultDropped,
+    ResultUnavailable,
+    in_seconds,
+)
 from penstock.model.job import Enqueued, Job
 from penstock.model.states import State
 
@@ -12,10 +19,10 @@ if TYPE_CHECKING:
     from penstock.tasks.call import Call
     from penstock.tasks.client import Client
 
-R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 
 
-class JobHandle(Generic[R]):
+class JobHandle(Generic[R_co]):
     """A job that was enqueued: a snapshot, until refreshed."""
 
     __slots__ = ("_call", "_client", "duplicate", "id", "state")
@@ -24,7 +31,7 @@ class JobHandle(Generic[R]):
     state: State
     duplicate: bool  # the key was taken: this is the job that holds it
 
-    def __init__(self, client: Client, call: Call[R], answer: Enqueued) -> None:
+    def __init__(self, client: Client, call: Call[R_co], answer: Enqueued) -> None:
         self._client = client
         self._call = call
         self.id, self.state, self.duplicate = answer
@@ -42,31 +49,33 @@ class JobHandle(Generic[R]):
     def task(self) -> str:
         return self._call.job.task
 
-    def refresh(self) -> JobHandle[R]:
+    def refresh(self) -> JobHandle[R_co]:
         """Read the job's state anew; JobNotFound where its record is gone."""
         self.state = self._client.get(self.id).state
         return self
 
-    async def arefresh(self) -> JobHandle[R]:
+    async def arefresh(self) -> JobHandle[R_co]:
         """Read the job's state anew; JobNotFound where its record is gone."""
         self.state = (await self._client.aget(self.id)).state
         return self
 
-    def result(self, timeout: float | None = None) -> R:
+    def result(self, timeout: Duration | None = None) -> R_co:
         """Wait for the job to end and return what it returned.
 
-        Raises JobFailed, JobCancelled, ResultDropped, JobNotFound, or ResultTimeout after `timeout` seconds.
+        Raises JobFailed, JobCancelled, ResultDropped, JobNotFound, or ResultTimeout after `timeout`: seconds
+        or a timedelta.
         """
-        return self._read(self._client.finished(self.id, timeout))
+        return self._read(self._client.finished(self.id, _patience(timeout)))
 
-    async def aresult(self, timeout: float | None = None) -> R:
+    async def aresult(self, timeout: Duration | None = None) -> R_co:
         """Wait for the job to end and return what it returned.
 
-        Raises JobFailed, JobCancelled, ResultDropped, JobNotFound, or ResultTimeout after `timeout` seconds.
+        Raises JobFailed, JobCancelled, ResultDropped, JobNotFound, or ResultTimeout after `timeout`: seconds
+        or a timedelta.
         """
-        return self._read(await self._client.afinished(self.id, timeout))
+        return self._read(await self._client.afinished(self.id, _patience(timeout)))
 
-    def _read(self, job: Job) -> R:
+    def _read(self, job: Job) -> R_co:
         self.state = job.state
         if job.state is not State.COMPLETED:
             _raise_end(job)
@@ -75,11 +84,15 @@ class JobHandle(Generic[R]):
             raise ResultDropped(f"job {job.id} completed; {note}")
         if job.result_json is None and note.startswith("no-op"):
             raise ResultUnavailable(f"job {job.id} completed without a result; {note}")
-        result: R = self._call.task.decode_result(job.result_json)
+        result: R_co = self._call.task.decode_result(job.result_json)
         return result
 
     def __repr__(self) -> str:
         return f"<job {self.task} {self.id} {self.state}>"
+
+
+def _patience(timeout: Duration | None) -> float | None:
+    return None if timeout is None else in_seconds("timeout", timeout)
 
 
 def _raise_end(job: Job) -> NoReturn:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from enum import Enum
 from typing import Final, Literal, TypeAlias, TypeVar
 
-from penstock.model.errors import InvalidOption, not_negative
-from penstock.model.retry import Retry, Strategy
+from penstock.model.errors import Duration, InvalidOption, in_seconds
+from penstock.model.retry import PolicyName, Retry, Strategy
 
 T = TypeVar("T")
+
+MAX_SLOTS = 1_024  # in one worker process
+MAX_PROCESSES = 256  # under one supervisor
 
 
 class Inherit(Enum):
@@ -24,8 +26,7 @@ class Inherit(Enum):
 INHERIT: Final = Inherit.INHERIT
 Inherited: TypeAlias = Literal[Inherit.INHERIT]
 
-Duration: TypeAlias = float | timedelta
-RetryOption: TypeAlias = Retry | str | int
+RetryOption: TypeAlias = Retry | PolicyName | int
 
 
 def nearest(given: T | Inherited, inherited: T) -> T:
@@ -33,29 +34,22 @@ def nearest(given: T | Inherited, inherited: T) -> T:
     return inherited if given is INHERIT else given
 
 
-def seconds(what: str, value: Duration) -> float:
-    """Read a duration given as seconds or as a timedelta."""
-    if isinstance(value, timedelta):
-        value = value.total_seconds()
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidOption(f"{what} takes seconds or a timedelta, not {type(value).__name__}")
-    return not_negative(what, value)
-
-
 def time_limit(what: str, value: Duration | None) -> float | None:
     """Read a timeout: more than 0 seconds, or None for no limit."""
     if value is None:
         return None
-    limit = seconds(what, value)
+    limit = in_seconds(what, value)
     if limit == 0:
         raise InvalidOption(f"{what} of 0 would end every run at once; use None for no limit")
     return limit
 
 
-def count(what: str, value: int, least: int = 0) -> int:
-    """Read a whole number from `least` up."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InvalidOption(f"{what} takes a whole number from {least} up, not {value!r}")
+def count(what: str, value: int, least: int = 0, most: int | None = None) -> int:
+    """Read a whole number from `least` up, or to `most`."""
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < least or (most is not None and value > most):
+        bounds = f"from {least} up" if most is None else f"from {least} to {most}"
+        raise InvalidOption(f"{what} takes a whole number {bounds}, not {value!r}")
     return value
 
 

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 import tomllib
+import traceback
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -32,7 +33,13 @@ def find_ref(given: str | None) -> str:
 def load_app(ref: str) -> Any:
     """Import the module and return the app in it."""
     where, _, attribute = ref.rpartition(":") if ":" in ref else (ref, "", DEFAULT_ATTRIBUTE)
-    module = _from_file(Path(where)) if where.endswith(".py") else _from_name(where)
+    try:
+        module = _from_file(Path(where)) if where.endswith(".py") else _from_name(where)
+    except SystemExit as error:
+        raise InvalidOption(
+            f"{where!r} ends the program while it is loaded: SystemExit({error.code!r}){_place(error)}; "
+            "what a script does belongs under `if __name__ == '__main__':`"
+        ) from error
     app = getattr(module, attribute, None)
     if app is None:
         raise InvalidOption(f"{where!r} has no {attribute!r}; name the variable that holds your Penstock app")
@@ -76,8 +83,17 @@ def _from_file(path: Path) -> ModuleType:
         sys.path.insert(0, str(path.parent.resolve()))
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]  # half of it is worth nothing
+        raise
     return module
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" in {frames[-1].filename}, line {frames[-1].lineno}"
 
 
 def _from_pyproject(path: Path) -> str | None:

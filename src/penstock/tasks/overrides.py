@@ -6,10 +6,10 @@ from dataclasses import fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from penstock.model.errors import InvalidOption
-from penstock.model.retry import Retry
+from penstock.model.errors import InvalidOption, InvalidValue
+from penstock.model.retry import PolicyName, Retry
 from penstock.model.values import dumps, loads
-from penstock.tasks.inherit import INHERIT, Inherited, RetryOption
+from penstock.tasks.inherit import INHERIT, Inherited, RetryOption, time_limit
 
 MAX_OPTIONS_BYTES = 4_096
 
@@ -33,17 +33,39 @@ def write(retry: RetryOption | None, timeout: float | Inherited | None) -> str |
 
 @lru_cache(maxsize=1_024)
 def read(options: str) -> Overrides:
-    """The overrides in a job's options; InvalidOption where this release does not know them."""
-    found = loads(options)
-    retry, timeout = found.get("retry"), found.get("timeout", INHERIT)
-    return Overrides(_policy(retry) if isinstance(retry, dict) else retry, timeout)
+    """The overrides in a job's options; InvalidValue where they are not what this release knows.
 
-
-def _policy(stored: dict[str, Any]) -> Retry:
+    They may come from another release, or from somebody who wrote SQL.
+    """
     try:
+        return _read(loads(options))
+    except (InvalidOption, InvalidValue, TypeError) as error:
+        raise InvalidValue(
+            f"the job's options cannot be read: {error}. They look like "
+            '{"timeout": 60, "retry": {"attempts": 5, "delay": 10}}; enqueue the job again with such'
+        ) from None
+
+
+def _read(stored: Any) -> Overrides:
+    if not isinstance(stored, dict):
+        raise InvalidOption("they are not an object")
+    if unknown := stored.keys() - set(Overrides._fields):
+        raise InvalidOption(f"there is no option {min(unknown)!r}")
+    return Overrides(_retry(stored.get("retry")), _timeout(stored))
+
+
+def _timeout(stored: dict[str, Any]) -> float | Inherited | None:
+    return time_limit("timeout", stored["timeout"]) if "timeout" in stored else INHERIT
+
+
+def _retry(stored: Any) -> RetryOption | None:
+    if stored is None:
+        return None
+    if isinstance(stored, dict):
         return Retry(**stored)
-    except TypeError:
-        raise InvalidOption("the job's retry policy was written by another release") from None
+    Retry.of(stored)
+    chosen: PolicyName | int = stored
+    return chosen
 
 
 def _plain(retry: Retry) -> dict[str, Any]:

@@ -8,19 +8,17 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from penstock.engine import Retention
-from penstock.model.errors import InvalidOption
+from penstock.model.errors import Duration, InvalidOption, in_seconds
 from penstock.model.names import check_name
-from penstock.model.priority import Priority
+from penstock.model.priority import Priority, PriorityOption
 from penstock.tasks.gate import Gate, Switch, WhenDisabled
 from penstock.tasks.inherit import (
     INHERIT,
-    Duration,
     Inherited,
     RetryOption,
     count,
     nearest,
     policy,
-    seconds,
     time_limit,
 )
 from penstock.tasks.queue import Queue
@@ -29,6 +27,9 @@ if TYPE_CHECKING:
     from penstock.tasks.settings import Settings
 
 PREFIX = "PENSTOCK_QUEUE_"
+THEIR_PREFIX = "JOB_QUEUE_"  # the documents' name for the same, of which they have the concurrency alone
+_SLOTS = "JOB_QUEUE_WORKER_CONCURRENCY"  # theirs too, but of workers
+_SHORT = {"COURSE_GENERATION_QUEUE": "COURSE_GEN"}  # what the documents call their own queue
 _WORDS = {
     "true": True,
     "1": True,
@@ -48,7 +49,7 @@ def make_queue(
     concurrency: int | None = None,
     retry: RetryOption | None = None,
     timeout: Duration | Inherited | None = INHERIT,
-    priority: Priority | str | int | None = None,
+    priority: PriorityOption | None = None,
     keep_completed: int | Inherited | None = INHERIT,
     keep_failed: int | Inherited | None = INHERIT,
     keep_for: Duration | Inherited | None = INHERIT,
@@ -75,16 +76,25 @@ def make_queue(
 
 def from_environment(name: str, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """What `PENSTOCK_QUEUE_<NAME>_<OPTION>` sets for this queue, over what its code declares."""
-    prefix = f"{PREFIX}{re.sub('[^A-Za-z0-9]', '_', name).upper()}_"
     found: dict[str, Any] = {}
-    for option, read in _READERS.items():
-        variable = prefix + option.upper()
-        if variable in environ:
+    for option, read in OPTIONS.items():
+        variable = next((v for v in variables_of(name, option) if v in environ), None)
+        if variable is not None:
             try:
                 found[option] = read(environ[variable])
             except (ValueError, KeyError):
                 raise InvalidOption(f"{variable} has a value that {option} cannot take") from None
     return found
+
+
+def variables_of(queue: str, option: str) -> list[str]:
+    """The environment variables that set an option of a queue, ours first."""
+    name = re.sub("[^A-Za-z0-9]", "_", queue).upper()
+    names = [f"{PREFIX}{name}_{option.upper()}"]
+    if option == "concurrency":
+        theirs = [f"{THEIR_PREFIX}{n}_CONCURRENCY" for n in (name, _SHORT.get(name, name))]
+        names += [variable for variable in theirs if variable != _SLOTS]
+    return names
 
 
 def _number_or_name(text: str) -> int | str:
@@ -95,7 +105,7 @@ def _bounded(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: None if text.lower() == "none" else read(text)
 
 
-_READERS: dict[str, Callable[[str], Any]] = {
+OPTIONS: dict[str, Callable[[str], Any]] = {
     "concurrency": int,
     "retry": _number_or_name,
     "timeout": _bounded(float),
@@ -112,4 +122,4 @@ def _kept(what: str, value: int | None) -> int | None:
 
 
 def _age(what: str, value: Duration | None) -> float | None:
-    return None if value is None else seconds(what, value)
+    return None if value is None else in_seconds(what, value)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from penstock.model.errors import InvalidValue, ResultUnavailable
+from penstock.model.errors import InvalidOption, InvalidValue, ResultUnavailable
+from penstock.model.failure import type_of
 from penstock.model.values import dumps
 from penstock.tasks.shapes import JsonForm, is_plain, json_form
 from penstock.tasks.signature import Signature
@@ -27,6 +28,8 @@ class Results:
             return dumps(value if self._is_plain else self._form.dump(value), self._limit, "result"), None
         except InvalidValue as error:
             return None, str(error)
+        except Exception as error:  # noqa: BLE001 - of the value's own type; what it was made for is done
+            return None, f"writing it as JSON raised {type_of(error)}"
 
     def decode(self, text: str | None) -> Any:
         """The result as its declared type; ResultUnavailable where what is stored does not fit it."""
@@ -42,14 +45,21 @@ class Results:
 
     @cached_property
     def _is_plain(self) -> bool:
-        return is_plain(self._signature.returns)
+        return is_plain(self._type)
 
     @cached_property
     def _form(self) -> JsonForm:
-        from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415
+        from pydantic import TypeAdapter  # noqa: PLC0415
 
         try:
-            return json_form(TypeAdapter(self._signature.returns))
-        except PydanticUserError:
+            return json_form(TypeAdapter(self._type))
+        except Exception:  # noqa: BLE001
             # The handler returns something of its own kind; unless it is JSON by itself it is dropped.
             return json_form(TypeAdapter(Any))
+
+    @cached_property
+    def _type(self) -> Any:
+        try:
+            return self._signature.returns
+        except InvalidOption:  # there for the type checker only: no reason to lose what was done
+            return Any

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from datetime import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from penstock.model.errors import InvalidOption
+from penstock.model.errors import MAX_SECONDS, InvalidOption
 from penstock.model.retry import Retry
 from penstock.model.values import MAX_ARGS_BYTES, MAX_RESULT_BYTES
+from penstock.tasks.inherit import MAX_PROCESSES, MAX_SLOTS
 
 DAY = 86_400.0
 
@@ -25,36 +26,58 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, hide_input_in_errors=True)
 
     url: str = Field(
-        "sqlite:///penstock.db",
+        default="sqlite:///penstock.db",
         validation_alias=_named("PENSTOCK_URL", "REDIS_URL"),
         repr=False,
         min_length=1,
     )
-    schema_name: str = Field("penstock", validation_alias=_named("PENSTOCK_SCHEMA"))
+    schema_name: str = Field(default="penstock", validation_alias=_named("PENSTOCK_SCHEMA"))
     accept_unsafe: str = ""  # names of what is unsafe about the engine, with commas between them
     migrate: bool | None = None  # bring the schema up to date when opening; None: not on PostgreSQL
     concurrency: int = Field(
-        5, ge=1, validation_alias=_named("PENSTOCK_CONCURRENCY", "JOB_QUEUE_WORKER_CONCURRENCY")
+        default=5,
+        ge=1,
+        le=MAX_SLOTS,
+        validation_alias=_named("PENSTOCK_CONCURRENCY", "JOB_QUEUE_WORKER_CONCURRENCY"),
     )  # slots per worker process
-    processes: int = Field(1, ge=1)
-    lease: float = Field(30.0, gt=0)  # seconds without a heartbeat after which a worker is given up
-    grace: float = Field(30.0, ge=0)  # seconds that running jobs get to finish at shutdown
-    timeout: float | None = Field(300.0, gt=0)  # seconds a run may take
+    processes: int = Field(default=1, ge=1, le=MAX_PROCESSES)
+    lease: float = Field(
+        default=30.0, ge=1, le=MAX_SECONDS
+    )  # seconds without a heartbeat after which a worker is given up
+    grace: float = Field(
+        default=30.0, ge=0, le=MAX_SECONDS
+    )  # seconds that running jobs get to finish at shutdown
+    timeout: float | None = Field(default=300.0, gt=0, le=MAX_SECONDS)  # seconds a run may take
     retry: str | None = None  # the name of a policy, in place of attempts and retry_delay
-    attempts: int = Field(3, ge=1, validation_alias=_named("PENSTOCK_ATTEMPTS", "JOB_QUEUE_DEFAULT_ATTEMPTS"))
-    retry_delay: float = Field(5.0, ge=0)  # seconds before the first retry
-    backoff_ms: float | None = Field(None, ge=0, validation_alias=_named("JOB_QUEUE_DEFAULT_BACKOFF_MS"))
+    attempts: int = Field(
+        default=3, ge=1, validation_alias=_named("PENSTOCK_ATTEMPTS", "JOB_QUEUE_DEFAULT_ATTEMPTS")
+    )
+    retry_delay: float = Field(default=5.0, ge=0, le=MAX_SECONDS)  # seconds before the first retry
+    backoff_ms: float | None = Field(
+        default=None, ge=0, le=MAX_SECONDS * 1_000, validation_alias=_named("JOB_QUEUE_DEFAULT_BACKOFF_MS")
+    )
     keep_completed: int | None = Field(
-        1_000, ge=0, validation_alias=_named("PENSTOCK_KEEP_COMPLETED", "JOB_QUEUE_REMOVE_ON_COMPLETE")
+        default=1_000,
+        ge=0,
+        validation_alias=_named("PENSTOCK_KEEP_COMPLETED", "JOB_QUEUE_REMOVE_ON_COMPLETE"),
     )
     keep_failed: int | None = Field(
-        5_000, ge=0, validation_alias=_named("PENSTOCK_KEEP_FAILED", "JOB_QUEUE_REMOVE_ON_FAIL")
+        default=5_000, ge=0, validation_alias=_named("PENSTOCK_KEEP_FAILED", "JOB_QUEUE_REMOVE_ON_FAIL")
     )
-    keep_for: float | None = Field(DAY, ge=0)  # seconds since the end
+    keep_for: float | None = Field(default=DAY, ge=0, le=MAX_SECONDS)  # seconds since the end
     clean_up_at: time = time(3)  # of the day, in UTC: when what is older than keep_for is removed
-    keep_dead_letters_for: float = Field(30 * DAY, ge=0)
-    max_args_bytes: int = Field(MAX_ARGS_BYTES, ge=2)
-    max_result_bytes: int = Field(MAX_RESULT_BYTES, ge=2)
+    keep_dead_letters_for: float = Field(default=30 * DAY, ge=0, le=MAX_SECONDS)
+    max_args_bytes: int = Field(default=MAX_ARGS_BYTES, ge=2)
+    max_result_bytes: int = Field(default=MAX_RESULT_BYTES, ge=2)
+
+    if not TYPE_CHECKING:  # a checker knows the fields by themselves
+
+        def __init__(self, **given: Any) -> None:
+            """From the environment and from `given`; InvalidOption names every bad one, never its value."""
+            try:
+                super().__init__(**given)
+            except ValidationError as error:
+                raise _unreadable(error) from None
 
     @model_validator(mode="before")
     @classmethod
@@ -64,7 +87,8 @@ class Settings(BaseModel):
             variable = next((v for v in variables_of(name) if v in os.environ), None)
             if variable is not None:
                 text = os.environ[variable]
-                found[name] = None if text.lower() == "none" else text
+                lifted = text.lower() == "none" and name != "retry"  # whose "none" is a policy
+                found[name] = None if lifted else text
         return found | given
 
     @property
@@ -81,13 +105,9 @@ class Settings(BaseModel):
         return Retry(self.attempts, self.retry_delay if given else (self.backoff_ms or 0.0) / 1_000)
 
 
-def load_settings(**given: Any) -> Settings:
-    """Settings from the environment and from `given`; InvalidOption names every bad one, never its value."""
-    try:
-        return Settings(**given)
-    except ValidationError as error:
-        found = [f"{_variable(str(e['loc'][0]))}: {e['msg']}" for e in error.errors(include_input=False)]
-    raise InvalidOption("settings cannot be read\n  " + "\n  ".join(found))
+def _unreadable(error: ValidationError) -> InvalidOption:
+    found = [f"{_variable(str(e['loc'][0]))}: {e['msg']}" for e in error.errors(include_input=False)]
+    return InvalidOption("settings cannot be read\n  " + "\n  ".join(found))
 
 
 def variables_of(name: str) -> list[str]:

@@ -115,18 +115,19 @@ def _context_kind(fn: Callable[..., Any], parameter: inspect.Parameter) -> Any:
 
 def _resolve(fn: Callable[..., Any], written: dict[str, Any]) -> dict[str, Any]:
     code = inspect.unwrap(fn)
-    try:
-        return get_type_hints(
-            SimpleNamespace(__annotations__=written),
-            getattr(code, "__globals__", {}),
-            _closure(code),
-            include_extras=True,
-        )
-    except (NameError, AttributeError, TypeError, SyntaxError) as error:
-        raise InvalidOption(
-            f"{_named(fn)}: an annotation cannot be read ({error}); its types must be importable at module "
-            "level, outside 'if TYPE_CHECKING'"
-        ) from None
+    known, nearby = getattr(code, "__globals__", {}), _closure(code)
+    found: dict[str, Any] = {}
+    for name, annotation in written.items():
+        holder = SimpleNamespace(__annotations__={name: annotation})
+        try:
+            found |= get_type_hints(holder, known, nearby, include_extras=True)
+        except Exception as error:  # noqa: BLE001 - an annotation is an expression, which may raise anything
+            what = "return type" if name == "return" else f"type of {name!r}"
+            raise InvalidOption(
+                f"{_named(fn)}: the {what}, {str(annotation)!r}, cannot be read ({type(error).__name__}: "
+                f"{error}); import what it names at module level, outside 'if TYPE_CHECKING'"
+            ) from None
+    return found
 
 
 def _closure(fn: Callable[..., Any]) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from penstock.model.errors import Disabled
+from penstock.model.errors import Disabled, Duration, in_seconds
 from penstock.model.job import NewJob
 from penstock.model.names import check_text
-from penstock.model.priority import Priority
+from penstock.model.priority import Priority, PriorityOption
 from penstock.model.retry import Retry
 from penstock.tasks import overrides
 from penstock.tasks.arguments import Arguments
@@ -19,12 +19,10 @@ from penstock.tasks.declared import Declared, Execute
 from penstock.tasks.ids import new_id
 from penstock.tasks.inherit import (
     INHERIT,
-    Duration,
     Inherited,
     RetryOption,
     nearest,
     policy,
-    seconds,
     time_limit,
 )
 from penstock.tasks.results import Results
@@ -76,7 +74,7 @@ class Sendable(Generic[P, R]):
         self,
         *,
         delay: Duration | None = None,
-        priority: Priority | str | int | None = None,
+        priority: PriorityOption | None = None,
         owner: str | None = None,
         key: str | None = None,
         retry: RetryOption | None = None,
@@ -85,11 +83,11 @@ class Sendable(Generic[P, R]):
     ) -> Using[P, R]:
         """The same task with other options for the calls made through it; what is not given stays."""
         given: dict[str, Any] = {
-            "delay": None if delay is None else seconds("delay", delay),
+            "delay": None if delay is None else in_seconds("delay", delay),
             "priority": None if priority is None else Priority.of(priority),
             "owner": None if owner is None else check_text("owner", owner),
             "key": None if key is None else check_text("key", key),
-            "expire_after": None if expire_after is None else seconds("expire_after", expire_after),
+            "expire_after": None if expire_after is None else in_seconds("expire_after", expire_after),
         }
         plan = replace(self._plan, **{name: value for name, value in given.items() if value is not None})
         return Using(self._task, self._task.overridden(plan, retry, timeout))

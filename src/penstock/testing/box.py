@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 MEMORY = "sqlite://:memory:"
 PAGE = 200
-ENDLESS = 10_000  # rounds of drain() after which something makes jobs for ever
+ENDLESS = 10_000  # runs of one drain() after which something makes jobs for ever
 LEASE = 3_600.0
 
 
@@ -61,43 +62,47 @@ class Box:
         await self.app.aclose()
         self.app.move_to(*self._before)
 
-    def advance(self, seconds: float = 0, **more: float) -> None:
+    def advance(self, seconds: float | timedelta = 0, **more: float) -> None:
         """Move the clock: `advance(30)`, `advance(hours=2)`. Nothing runs until you drain."""
         self.clock.advance(seconds, **more)
 
     # -- run ----------------------------------------------------------------------------------------
-    def drain(self, *, delayed: bool = False) -> int:
+    def drain(self, *, delayed: bool = False, most: int = ENDLESS) -> int:
         """Run every job that is due, and what those enqueue; how many runs.
 
         With `delayed`, the clock moves on to each next due time until nothing is left: retries and delays
-        too.
+        too. Jobs past their `expire_after` are cancelled. After `most` runs it fails: something makes jobs
+        for ever.
         """
-        return self.app.run_on_engine(lambda engine: self._drain(engine, delayed=delayed), "adrain")
+        return self.app.run_on_engine(lambda engine: self._drain(engine, delayed, most), "adrain")
 
-    async def adrain(self, *, delayed: bool = False) -> int:
+    async def adrain(self, *, delayed: bool = False, most: int = ENDLESS) -> int:
         """`drain()` for async tests: handlers run on the test's own event loop."""
-        return await self._drain(self.app.engine, delayed=delayed)
+        return await self._drain(self.app.engine, delayed, most)
 
-    async def _drain(self, engine: Engine, *, delayed: bool) -> int:
+    async def _drain(self, engine: Engine, delayed: bool, most: int) -> int:
         runs = 0
-        for _ in range(ENDLESS):
+        while True:
             next_due = await engine.stage(PAGE)
-            settled = await self._burst(engine)
+            while await engine.expire(PAGE):
+                pass
+            settled = await self._burst(engine, most + 1 - runs)
             runs += settled
+            if runs > most:
+                raise AssertionError(await _endless(engine, most))
             if settled:
                 continue
             if next_due is None or not (delayed or next_due <= 0):
                 return runs
             self.clock.advance(next_due)
-        raise AssertionError(f"drain() does not end: after {ENDLESS} rounds there are still jobs to run")
 
-    async def _burst(self, engine: Engine) -> int:
+    async def _burst(self, engine: Engine, most: int) -> int:
         host = self.app.worker_host()
         board = Board.private(host.options.slots, LEASE)
         board.beaten(time.monotonic())
         worker = Worker(engine, host.registry, host.options, board)
         await engine.register(worker.info(), LEASE)
-        await worker.run(burst=True)
+        await worker.run(burst=True, most=most)
         await engine.rescue_worker(worker.id, frozenset(), judge)
         return worker.settled
 
@@ -125,6 +130,15 @@ class Box:
     async def aassert_not_enqueued(self, task: Task[..., Any], **args: Any) -> None:
         """`assert_not_enqueued()` for async tests."""
         _assert_not_enqueued(await self.ajobs(), task, args)
+
+
+async def _endless(engine: Engine, most: int) -> str:
+    left = [job.task for job in await engine.jobs(JobFilter(), PAGE) if not job.state.finished]
+    names = ", ".join(sorted(set(left))) or "nothing any more"
+    return (
+        f"drain() does not end: after {most:,} runs there waits {names}. Does a task enqueue itself? "
+        "Give it an end; or, where so many runs are meant, give drain(most=…)"
+    )
 
 
 async def _jobs(engine: Engine, task: Task[..., Any] | None, state: State | None) -> list[Job]:

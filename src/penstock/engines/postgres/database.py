@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import psycopg
 
-from penstock.engines.postgres import failures
+from penstock.engines.postgres import failures, straight
 from penstock.engines.postgres.pool import Pool
+from penstock.engines.postgres.straight import Rows, Session
 from penstock.model.errors import EngineUnavailable, OutcomeUnknown
 
 T = TypeVar("T")
-Connection: TypeAlias = psycopg.AsyncConnection[Any]
-Rows: TypeAlias = list[tuple[Any, ...]]
+Connection: TypeAlias = Session
 
 TRIES = 5
 # Behind a pooler a session belongs to nobody: there the limits are local to each transaction.
@@ -42,8 +42,8 @@ class Database:
         """
 
         async def work(connection: Connection) -> list[Rows]:
-            if len(calls) == 1 and self.pool.limited:
-                return [await query(connection, calls[0])]
+            if len(calls) == 1 and self.pool.ours:
+                return [await straight.query(connection, *calls[0])]
             return [await _rows(cursor) for cursor in await _pipelined(connection, calls)]
 
         return await self._try(work, repeatable)
@@ -67,7 +67,7 @@ class Database:
 
         async def whole(connection: Connection) -> T:
             async with connection.transaction():
-                if not self.pool.limited:
+                if not self.pool.ours:
                     await connection.execute(_LIMITS)
                 return await work(connection)
 
@@ -92,7 +92,9 @@ class Database:
             except psycopg.Error as error:
                 lost = failures.is_lost(error, connection.broken)
                 problem = failures.translate(error, lost=lost)
-                if error.sqlstate == failures.READ_ONLY:
+                if error.sqlstate in failures.NOT_OUR_SESSION:
+                    self.pool.ours = False
+                if error.sqlstate in {failures.READ_ONLY, *failures.NOT_OUR_SESSION}:
                     await connection.close()
                     await self.pool.drop_idle()
                 raise problem from error

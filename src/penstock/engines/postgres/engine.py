@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from penstock.engine import (
     Want,
     WorkerInfo,
 )
-from penstock.engines.postgres import durability, enqueue, examine, migrate, settle
+from penstock.engines.postgres import durability, enqueue, examine, failures, migrate, settle
 from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.inspect import Inspection
 from penstock.engines.postgres.listener import Listener
@@ -28,7 +27,7 @@ from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
 from penstock.model.job import Claim, Enqueued, NewJob
-from penstock.model.outcome import NOT_RECEIVED
+from penstock.model.outcome import EXPIRED, NOT_RECEIVED
 from penstock.model.states import State
 
 
@@ -57,13 +56,15 @@ class PostgresEngine(Inspection):
 
     async def migrate(self) -> list[str]:
         connection = await self._pool.connect()
-        async with connection:
-            return await migrate.migrate(connection, self.schema)
+        with failures.typed_errors(connection):
+            async with connection:
+                return await migrate.migrate(connection, self.schema)
 
     async def examine(self) -> list[Finding]:
         connection = await self._pool.connect()
-        async with connection:
-            return await examine.examine(connection, self.schema)
+        with failures.typed_errors(connection):
+            async with connection:
+                return await examine.examine(connection, self.schema)
 
     # -- in -----------------------------------------------------------------------------------------
     async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
@@ -104,7 +105,6 @@ class PostgresEngine(Inspection):
             name=worker.name,
             queues=list(worker.queues),
             slots=worker.slots,
-            info=json.dumps(worker.info),
             ttl=ttl,
         )
 
@@ -177,7 +177,7 @@ class PostgresEngine(Inspection):
         )
 
     async def expire(self, limit: int) -> int:
-        return await self._count("expire", limit=limit)
+        return await self._count("expire", limit=limit, note=EXPIRED)
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(

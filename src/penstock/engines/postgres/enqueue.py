@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from penstock.engines.postgres.catalog import catalog
-from penstock.engines.postgres.database import Connection, Rows
+from penstock.engines.postgres.database import Connection
+from penstock.engines.postgres.straight import Rows
 from penstock.model.job import Enqueued, NewJob
 from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State

@@ -74,5 +74,5 @@ async def _schema(connection: Connection, schema: str) -> Finding:
     try:
         await migrate.check(connection, schema)
     except EngineError as error:
-        return Finding("schema", Level.UNSAFE, str(error))
+        return Finding("schema", Level.UNUSABLE, str(error))
     return Finding("schema", Level.OK, f"schema {schema!r} is up to date")

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import psycopg
 
-from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, SchemaMissing
+from penstock.model.errors import (
+    AccessRefused,
+    EngineError,
+    EngineUnavailable,
+    OutcomeUnknown,
+    SchemaMissing,
+)
 
 _ROLLED_BACK = {
     "40001",  # serialization_failure
@@ -13,8 +24,19 @@ _ROLLED_BACK = {
     "25006",  # read_only_sql_transaction: the server was demoted
 }
 READ_ONLY = "25006"
+NOT_OUR_SESSION = {
+    "26000",  # invalid_sql_statement_name: what was prepared is gone
+    "42P05",  # duplicate_prepared_statement: somebody else prepared it
+}
 _NO_SCHEMA = {"3F000", "42P01", "42883", "42703"}
+_NO_RIGHT = "42501"
 _OVERTIME = "57014"
+# The driver does not pass on the code of an error that ends a connection before it is one: only its text.
+_NOT_LET_IN = re.compile(
+    r"authentication failed|role .* does not exist|database .* does not exist|not permitted to log in"
+    r"|no pg_hba\.conf entry|permission denied for database|not currently accepting connections"
+    r"|no password supplied|no such (user|database)"
+)
 
 
 def is_lost(error: psycopg.Error, connection_broken: bool) -> bool:
@@ -24,7 +46,7 @@ def is_lost(error: psycopg.Error, connection_broken: bool) -> bool:
 
 def is_rolled_back(error: psycopg.Error) -> bool:
     """Whether the server itself undid the call, and another try may succeed."""
-    return error.sqlstate in _ROLLED_BACK
+    return error.sqlstate in _ROLLED_BACK | NOT_OUR_SESSION
 
 
 def translate(error: psycopg.Error, *, lost: bool) -> EngineError:
@@ -38,4 +60,30 @@ def translate(error: psycopg.Error, *, lost: bool) -> EngineError:
         return SchemaMissing(
             f"the database does not have the expected schema, run `penstock migrate`: {what}"
         )
+    if error.sqlstate == _NO_RIGHT:
+        return AccessRefused(f"the role lacks a right, see PostgreSQL in docs/operating.md: {what}")
     return EngineError(f"the database refused the statement: {what}")
+
+
+def not_connected(error: psycopg.Error, address: str) -> EngineError:
+    """The error a caller sees where no connection came about."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    if why := next((line for line in lines if _NOT_LET_IN.search(line)), None):
+        return AccessRefused(
+            f"{address} does not let us in: {_without_place(why)}; "
+            "check the user, password and database in the URL"
+        )
+    return EngineUnavailable(f"cannot connect to {address}: {lines[0] if lines else type(error).__name__}")
+
+
+def _without_place(text: str) -> str:
+    return text.rpartition("FATAL: ")[2].strip()
+
+
+@contextmanager
+def typed_errors(connection: psycopg.AsyncConnection[Any]) -> Iterator[None]:
+    """Let no error of the driver out as it is, where calls are not tried again."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise translate(error, lost=is_lost(error, connection.broken)) from error

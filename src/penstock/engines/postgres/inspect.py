@@ -9,8 +9,9 @@ from typing import Any
 from penstock.engine import DeadFilter, JobFilter, Parked, QueueState, WorkerInfo
 from penstock.engines.postgres import listing
 from penstock.engines.postgres.catalog import catalog
-from penstock.engines.postgres.database import Call, Database, Rows
+from penstock.engines.postgres.database import Call, Database
 from penstock.engines.postgres.pool import Pool
+from penstock.engines.postgres.straight import Rows
 from penstock.engines.records import dead_letter_from, job_from
 from penstock.model.clock import Clock
 from penstock.model.ids import is_id
@@ -79,15 +80,12 @@ class Inspection:
                 name=name,
                 queues=tuple(queues),
                 slots=slots,
-                info=json.loads(info),
                 started_at=_instant(started),
                 expires_at=_instant(expires),
                 active=active,
                 alive=alive,
             )
-            for worker, name, queues, slots, info, started, expires, active, alive in await self._do(
-                "workers"
-            )
+            for worker, name, queues, slots, started, expires, active, alive in await self._do("workers")
         ]
 
     async def parked(self) -> list[Parked]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -15,7 +14,8 @@ import psycopg
 
 from penstock.engines.postgres.database import Connection
 from penstock.engines.postgres.pool import Pool, sever
-from penstock.model.errors import EngineUnavailable
+from penstock.engines.postgres.watch import Watch
+from penstock.model.errors import EngineError
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,8 @@ class Listener:
         self._task: asyncio.Task[None] | None = None
         self._listening = False
         self._warned = False
-        self._ping = ""  # sent, and not heard yet
+        self._ping = ""  # the last that was sent
+        self._proof: asyncio.Future[None] | None = None  # that it was heard
         self._pause = _FIRST_PAUSE
 
     def look(self, queues: Iterable[str]) -> None:
@@ -88,7 +89,7 @@ class Listener:
                     await connection.close()
             except Deaf:
                 self._warn_once()
-            except (psycopg.Error, EngineUnavailable) as error:
+            except (psycopg.Error, EngineError) as error:
                 logger.info(
                     "lost the listening connection, polling until it is back: %s", type(error).__name__
                 )
@@ -96,35 +97,52 @@ class Listener:
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
 
     async def _listen(self, connection: Connection) -> None:
+        connection.add_notify_handler(lambda note: self._hear(note.payload))  # what comes with an answer
         await connection.execute(f"listen {self._channel}".encode())
         await self._prove(connection)
         self._listening, self._pause = True, _FIRST_PAUSE
         self._hear_all()
         while True:
-            await self._hear_for(PROVE_EVERY, connection)
+            with suppress(TimeoutError):
+                await self._hear_until(asyncio.get_running_loop().create_future(), PROVE_EVERY, connection)
             await self._prove(connection)
 
     async def _prove(self, connection: Connection) -> None:
         """Send a notification to ourselves: connected is not working."""
-        ping = self._ping = f"{_PING}{uuid.uuid4().hex}"
-        overrun = asyncio.get_running_loop().call_later(2 * PROVE_SECONDS, sever, connection)
+        loop = asyncio.get_running_loop()
+        self._ping, self._proof = f"{_PING}{uuid.uuid4().hex}", loop.create_future()
+        overrun = loop.call_later(2 * PROVE_SECONDS, sever, connection)
         try:
-            await connection.execute("select pg_notify(%s, %s)", [self._channel, ping])
-            deadline = time.monotonic() + PROVE_SECONDS
-            while self._ping == ping:
-                if (left := deadline - time.monotonic()) <= 0:
-                    raise Deaf
-                await self._hear_for(left, connection, at_most=1)
+            await connection.execute("select pg_notify(%s, %s)", [self._channel, self._ping])
+            await self._hear_until(self._proof, PROVE_SECONDS, connection)
+        except TimeoutError:
+            raise Deaf from None
         finally:
             overrun.cancel()
 
-    async def _hear_for(self, seconds: float, connection: Connection, at_most: int | None = None) -> None:
-        async for note in connection.notifies(timeout=seconds, stop_after=at_most):
-            self._hear(note.payload)
+    async def _hear_until(self, heard: asyncio.Future[None], seconds: float, connection: Connection) -> None:
+        """Hear notifications until that one, or TimeoutError; the loss of the connection is raised."""
+        line = connection.pgconn
+
+        def listen() -> None:
+            try:
+                line.consume_input()
+            except psycopg.Error as error:
+                watch.leave()
+                if not heard.done():
+                    heard.set_exception(error)
+            while note := line.notifies():
+                self._hear(note.extra.decode())
+
+        watch = Watch(line.socket, listen)
+        try:
+            await asyncio.wait_for(heard, seconds)
+        finally:
+            watch.leave()
 
     def _hear(self, payload: str) -> None:
-        if payload == self._ping:
-            self._ping = ""
+        if payload == self._ping and self._proof is not None and not self._proof.done():
+            self._proof.set_result(None)
         if payload.startswith(_PING):
             return
         self._heard[payload] += 1

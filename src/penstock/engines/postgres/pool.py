@@ -14,6 +14,8 @@ import psycopg
 from psycopg import conninfo
 from psycopg.pq import TransactionStatus
 
+from penstock.engines.postgres import failures
+from penstock.engines.postgres.straight import Session
 from penstock.model.errors import EngineError, EngineUnavailable, InvalidOption
 
 CONNECT_SECONDS = 5
@@ -41,9 +43,10 @@ class Pool:
         self._options = _options(url)
         self._size = size
         self._free = asyncio.Semaphore(size)
-        self._idle: list[psycopg.AsyncConnection[Any]] = []
+        self._idle: list[Session] = []
         self._pid: int | None = None
-        self.limited: bool | None = None  # sessions begin with our time limits; None: not tried yet
+        # Whether a session is ours alone: begins with our limits, keeps what it prepared. None: not tried.
+        self.ours: bool | None = None
 
     @property
     def address(self) -> str:
@@ -64,24 +67,24 @@ class Pool:
         for connection in idle:
             await connection.close()
 
-    async def connect(self) -> psycopg.AsyncConnection[Any]:
+    async def connect(self) -> Session:
         """A new connection, outside the pool."""
         connecting = asyncio.ensure_future(self._connect())
         try:
             return await asyncio.shield(connecting)
         except asyncio.CancelledError:
             # A connection given up halfway would stay open until somebody collects the garbage.
-            with suppress(EngineUnavailable):
+            with suppress(EngineError):
                 await (await connecting).close()
             raise
 
-    async def _connect(self) -> psycopg.AsyncConnection[Any]:
+    async def _connect(self) -> Session:
         try:
-            if self.limited is None:
-                self.limited = await self._takes_options()
-            return await self._dial(_SESSION if self.limited else "")
+            if self.ours is None:
+                self.ours = await self._takes_options()
+            return await self._dial(_SESSION if self.ours else "")
         except psycopg.Error as error:
-            raise EngineUnavailable(f"cannot connect to {self.address}: {_first_line(error)}") from None
+            raise failures.not_connected(error, self.address) from None
 
     async def _takes_options(self) -> bool:
         """Whether sessions begin with our limits: a pooler may refuse them, or take no notice."""
@@ -94,13 +97,13 @@ class Pool:
                 raise
             return False
 
-    async def _dial(self, session: str) -> psycopg.AsyncConnection[Any]:
-        options = f"{self._options.get('options', '')} {session}".strip()
+    async def _dial(self, settings: str) -> Session:
+        options = f"{self._options.get('options', '')} {settings}".strip()
         arguments = {**self._options, "options": options} if options else self._options
-        return await psycopg.AsyncConnection.connect(**arguments, autocommit=True, prepare_threshold=None)
+        return await Session.connect(**arguments, autocommit=True, prepare_threshold=None)
 
     @asynccontextmanager
-    async def connection(self) -> AsyncIterator[psycopg.AsyncConnection[Any]]:
+    async def connection(self) -> AsyncIterator[Session]:
         """A connection for one call, which is severed when the call overruns its time."""
         self._check_process()
         await self._wait_for_turn()
@@ -133,7 +136,7 @@ class Pool:
                 f"all {self._size} connections were busy for {CALL_SECONDS:g} s; raise pool_size or slow down"
             ) from None
 
-    async def _take(self) -> psycopg.AsyncConnection[Any]:
+    async def _take(self) -> Session:
         while self._idle:
             connection = self._idle.pop()
             if _usable(connection):
@@ -141,21 +144,21 @@ class Pool:
             await connection.close()
         return await self.connect()
 
-    async def _give_back(self, connection: psycopg.AsyncConnection[Any]) -> None:
+    async def _give_back(self, connection: Session) -> None:
         open_here = self._pid == os.getpid()
-        if open_here and connection.info.transaction_status is TransactionStatus.IDLE:
+        if open_here and connection.pgconn.transaction_status == TransactionStatus.IDLE:
             self._idle.append(connection)
         else:
             await connection.close()
 
 
-def sever(connection: psycopg.AsyncConnection[Any]) -> None:
+def sever(connection: Session) -> None:
     """Cut the line, so that whoever waits for an answer learns at once that there will be none."""
     with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
         line.shutdown(socket.SHUT_RDWR)
 
 
-def _usable(connection: psycopg.AsyncConnection[Any]) -> bool:
+def _usable(connection: Session) -> bool:
     """Idle servers say nothing unless to take leave: what is readable here is a goodbye."""
     if connection.closed:
         return False
@@ -173,7 +176,3 @@ def _options(url: str) -> dict[str, Any]:
             "the URL cannot be read; write postgresql://user:password@host:port/database"
         ) from None
     return {**_DEFAULTS, **given}
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).partition("\n")[0]

@@ -10,8 +10,9 @@ from typing import Any
 import psycopg
 
 from penstock.engine import Judge, Rescued, Settlement
-from penstock.engines.postgres.database import Call, Connection, Rows, query
+from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.settle import other_call
+from penstock.engines.postgres.straight import Rows
 from penstock.model.job import Held
 from penstock.model.states import State
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from penstock.engine import Settled, Settlement, Want
-from penstock.engines.postgres.database import Call, Rows
+from penstock.engines.postgres.database import Call
+from penstock.engines.postgres.straight import Rows
 from penstock.model.ids import is_id
 from penstock.model.job import Claim
 from penstock.model.lanes import parked_lane

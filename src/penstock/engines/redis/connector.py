@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from penstock.engines.redis.address import Address, Host
 from penstock.engines.redis.wire import Lost, ServerError, Wire, frame
-from penstock.model.errors import EngineError, EngineUnavailable
+from penstock.model.errors import AccessRefused, EngineUnavailable
 
 CONNECT_SECONDS = 5.0
 _NAME = b"penstock"
@@ -130,7 +130,7 @@ def _refused(error: ServerError) -> Exception:
     if error.code in ("LOADING", "MASTERDOWN", "ERR max"):
         return EngineUnavailable(f"the server is not ready: {error.code}")
     if error.code in ("WRONGPASS", "NOAUTH", "NOPERM"):
-        return EngineError(
+        return AccessRefused(
             f"the server does not let us in: {error.code}; check the user and password in the URL"
         )
     return EngineUnavailable(f"the server does not let us in: {_first_line(error)}")

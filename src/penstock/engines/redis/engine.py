@@ -32,12 +32,10 @@ from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
 from penstock.model.job import Claim, Enqueued, NewJob
-from penstock.model.outcome import NOT_RECEIVED
+from penstock.model.outcome import EXPIRED, NOT_RECEIVED
 from penstock.model.states import State
 
 logger = logging.getLogger(__name__)
-
-_EXPIRED = b"expired before it could run"
 
 
 class RedisEngine(Inspection):
@@ -79,7 +77,7 @@ class RedisEngine(Inspection):
 
     # -- run ----------------------------------------------------------------------------------------
     async def register(self, worker: WorkerInfo, ttl: float) -> None:
-        about = {"name": worker.name, "queues": worker.queues, "slots": worker.slots, "info": worker.info}
+        about = {"name": worker.name, "queues": worker.queues, "slots": worker.slots}
         started = b"" if worker.started_at is None else number(stored(worker.started_at))
         await self._do(
             "register", worker.id.encode(), number(micro(ttl)), started, json.dumps(about).encode()
@@ -158,7 +156,7 @@ class RedisEngine(Inspection):
         return await Rescue(self._do, judge).one(worker, started)
 
     async def expire(self, limit: int) -> int:
-        return await self._count("expire", number(limit), _EXPIRED)
+        return await self._count("expire", number(limit), EXPIRED.encode())
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(

@@ -139,7 +139,6 @@ def _worker(row: tuple[bytes, bytes, bytes, int], now: float) -> WorkerInfo:
         name=told["name"],
         queues=tuple(told["queues"]),
         slots=told["slots"],
-        info=told["info"],
         started_at=instant(started),
         expires_at=instant(expires) if expires else None,
         active=active,

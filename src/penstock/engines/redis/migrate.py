@@ -28,7 +28,7 @@ def finding(schema: str, applied: Iterable[bytes]) -> Finding:
     try:
         check(schema, found)
     except (SchemaMissing, SchemaTooNew) as error:
-        return Finding("schema", Level.UNSAFE, str(error))
+        return Finding("schema", Level.UNUSABLE, str(error))
     return Finding("schema", Level.OK, f"the keys under {schema!r} have the layout of this release")
 
 

@@ -12,6 +12,7 @@ from penstock.engines.sqlite.instants import instant
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.model.errors import WorkerExpired
 from penstock.model.job import Claim
+from penstock.model.lanes import misfits_of
 from penstock.model.states import State
 
 _WAITING, _ACTIVE = State.WAITING.value, State.ACTIVE.value
@@ -67,7 +68,7 @@ def _lanes(tx: Tx, want: Want) -> Iterator[Lane]:
         yield Lane(queue, queue)
     for row in tx.rows("lanes_parked"):
         known_as = want.tasks.get(row["task"])
-        if row["queue"] in queues and known_as is not None and known_as != row["misfit"]:
+        if row["queue"] in queues and known_as is not None and known_as not in misfits_of(row["lane"]):
             yield Lane(row["lane"], row["queue"])
 
 

@@ -31,8 +31,8 @@ def end_run(tx: Tx, job: Values, outcome: Outcome, ran_for: float = 0.0, *, keep
     job["suspect"] = int(job["suspect"] or outcome.suspect)
     job["crashes"] += int(outcome.crashed)
     job["rescues"] += int(outcome.rescued)
-    if job["cancel_requested"] and not outcome.state.finished:
-        outcome = Cancelled("cancelled")
+    if job["cancel_requested"] and (not outcome.state.finished or outcome.state is State.CANCELLED):
+        outcome = Cancelled(job["note"])
     job["note"] = outcome.note
     if not outcome.state.finished:
         _run_again(tx, job, outcome)

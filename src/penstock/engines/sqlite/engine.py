@@ -25,6 +25,7 @@ from penstock.engine import (
 )
 from penstock.engines.sqlite import claim, enqueue, examine, inspection, operate, settle, upkeep, workers
 from penstock.engines.sqlite.connection import check_synchronous
+from penstock.engines.sqlite.failures import typed_errors
 from penstock.engines.sqlite.files import Files, check_place
 from penstock.engines.sqlite.parts import Parts
 from penstock.engines.sqlite.session import Session, Tx
@@ -67,18 +68,26 @@ class SqliteEngine:
             return
         self._check_place()
         self._pid = os.getpid()
-        self._parts = await asyncio.to_thread(Parts.open, self._files, self._clock, self._synchronous)
+        with typed_errors(self._files.database):
+            self._parts = await asyncio.to_thread(Parts.open, self._files, self._clock, self._synchronous)
 
     async def close(self) -> None:
         parts, self._parts = self._parts, None
-        if parts is not None and self._pid == os.getpid():
-            await asyncio.to_thread(parts.close)
+        if parts is None or self._pid != os.getpid():
+            return
+        try:
+            closed = asyncio.get_running_loop().run_in_executor(None, parts.close)
+        except RuntimeError:  # the program ends and lends no more threads: nobody else needs this loop now
+            parts.close()
+        else:
+            await closed
 
     async def migrate(self) -> list[str]:
         if self._files.in_memory:
             return []
         self._check_place()
-        return await asyncio.to_thread(self._migrate)
+        with typed_errors(self._files.database):
+            return await asyncio.to_thread(self._migrate)
 
     async def examine(self) -> list[Finding]:
         return await asyncio.to_thread(examine.examine, self._files, self._synchronous)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias
 
 from penstock.engines.sqlite.instants import HEAD_START_US, micro
 from penstock.engines.sqlite.session import Session, Tx
+from penstock.engines.sqlite.statements import SQL
 from penstock.model.job import Enqueued, NewJob
 from penstock.model.lanes import is_parked
 from penstock.model.states import State
@@ -28,14 +29,15 @@ def enqueue(tx: Tx, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
 
 def insert(tx: Tx, jobs: Sequence[NewJob]) -> None:
     """Write jobs that are known to be new."""
-    now = tx.now
-    tx.change_many("enqueue", [_values(job, now) for job in jobs])
-    places = Counter([(job.queue, job.lane or job.queue, job.delay > 0) for job in jobs])
-    for (queue, lane, delayed), n in places.items():
-        if is_parked(lane):
-            _, task, *misfit = lane.split("?")
-            tx.change("lanes_open", (lane, queue, task, misfit[0] if misfit else None, "enqueued as parked"))
-        tx.count(queue, _DELAYED if delayed else _WAITING, lane, n)
+    for shape, rows in _by_shape(jobs).items():
+        common = shape.values(tx.now)
+        for portion in _portions(rows):
+            tx.connection.execute(_enqueueing(len(portion) // _OWN), (*common, *portion))
+        if is_parked(shape.lane):
+            _, task, *misfit = shape.lane.split("?")
+            reason = "enqueued as parked"
+            tx.change("lanes_open", (shape.lane, shape.queue, task, misfit[0] if misfit else None, reason))
+        tx.count(shape.queue, shape.state, shape.lane, len(rows) // _OWN)
 
 
 def state_of(session: Session, job_id: str) -> State | None:
@@ -82,38 +84,59 @@ def _state(job: NewJob) -> State:
     return State.DELAYED if job.delay > 0 else State.WAITING
 
 
-def _values(job: NewJob, now: int) -> tuple[Any, ...]:
-    (
-        id_,
-        queue,
-        task,
-        args,
-        key,
-        unique,
-        priority,
-        delay,
-        max_attempts,
-        owner,
-        expire_after,
-        options,
-        lane,
-    ) = job
-    due = now + micro(delay) if delay > 0 else now
-    return (
-        id_,
-        queue,
-        task,
-        lane or queue,
-        _DELAYED if delay > 0 else _WAITING,
-        due - HEAD_START_US[priority],
-        int(priority),
-        max_attempts,
-        now,
-        due,
-        None if expire_after is None else due + micro(expire_after),
-        key,
-        int(unique),
-        owner,
-        options,
-        args,
-    )
+class _Shape(NamedTuple):
+    """What jobs enqueued together mostly have in common."""
+
+    queue: str
+    task: str
+    lane: str
+    state: str
+    priority: int
+    delay: float
+    max_attempts: int
+    expire_after: float | None
+    options: str | None
+
+    def values(self, now: int) -> tuple[Any, ...]:
+        """The numbered values of the statement."""
+        due = now + micro(self.delay) if self.delay > 0 else now
+        rank = due - HEAD_START_US[self.priority]
+        expires = None if self.expire_after is None else due + micro(self.expire_after)
+        return (
+            self.queue, self.task, self.lane, self.state, rank, self.priority, self.max_attempts, now, due,
+            expires, self.options,
+        )  # fmt: skip
+
+
+_OWN = 5  # values that each job has for itself
+_PORTIONS = (100, 10, 1)  # jobs to a statement: one by one the driver costs more than the database
+
+
+def _by_shape(jobs: Sequence[NewJob]) -> dict[_Shape, list[Any]]:
+    """The own values of all jobs of a shape, one after the other."""
+    found: dict[_Shape, list[Any]] = {}
+    for job in jobs:
+        id_, queue, task, args, key, unique, priority, delay, attempts, owner, expire_after, options, lane = (
+            job
+        )
+        state = _DELAYED if delay > 0 else _WAITING
+        shape = _Shape(
+            queue, task, lane or queue, state, int(priority), delay, attempts, expire_after, options
+        )
+        found.setdefault(shape, []).extend((id_, key, unique, owner, args))
+    return found
+
+
+def _portions(rows: list[Any]) -> Iterator[list[Any]]:
+    start = 0
+    for size in _PORTIONS:
+        while len(rows) - start >= size * _OWN:
+            yield rows[start : start + size * _OWN]
+            start += size * _OWN
+
+
+@cache
+def _enqueueing(jobs: int) -> str:
+    """The statement for so many jobs: a `?` without a number is the next value."""
+    head, values, row = SQL["enqueue"].rstrip().rpartition("values")
+    return head + values + ",".join([row] * jobs)

@@ -11,6 +11,7 @@ from pathlib import Path
 from penstock.engine import Finding, Level
 from penstock.engines.sqlite import schema
 from penstock.engines.sqlite.connection import connect_reader
+from penstock.engines.sqlite.failures import typed_errors
 from penstock.engines.sqlite.files import Files, check_place
 from penstock.model.errors import EngineError
 
@@ -33,11 +34,12 @@ def examine(files: Files, synchronous: str) -> list[Finding]:
     """Look at the library, the file and the disk. Blocks."""
     if files.in_memory:
         return [_version(), Finding("memory", Level.WARNING, "jobs live in memory and end with the process")]
+    place = _place(files)
     return [
         _version(),
         Finding("durability", *_SYNCHRONOUS[synchronous]),
-        _place(files),
-        *_schema(files),
+        place,
+        *(_schema(files) if place.level is Level.OK else ()),
         *_disk(files),
     ]
 
@@ -58,7 +60,7 @@ def _place(files: Files) -> Finding:
     try:
         check_place(files, allow_network=False)
     except EngineError as error:
-        return Finding("place", Level.WARNING, str(error))
+        return Finding("place", Level.UNUSABLE, str(error))
     return Finding("place", Level.OK, f"{files.database} is on a local disk")
 
 
@@ -66,12 +68,12 @@ def _schema(files: Files) -> Iterator[Finding]:
     if not Path(files.database).exists():
         yield Finding("schema", Level.OK, "there is no file yet; the first use makes it")
         return
-    with closing(connect_reader(files)) as connection:
-        try:
+    try:
+        with typed_errors(files.database), closing(connect_reader(files)) as connection:
             schema.check(connection, files.database)
-            yield Finding("schema", Level.OK, "the schema is up to date")
-        except EngineError as error:
-            yield Finding("schema", Level.UNSAFE, str(error))
+        yield Finding("schema", Level.OK, "the schema is up to date")
+    except EngineError as error:
+        yield Finding("schema", Level.UNUSABLE, str(error))
 
 
 def _disk(files: Files) -> Iterator[Finding]:

@@ -55,8 +55,10 @@ def typed(error: sqlite3.Error, database: str, *, committing: bool = False) -> E
 
 @contextmanager
 def typed_errors(database: str) -> Iterator[None]:
-    """Let no error of SQLite out as it is."""
+    """Let no error of SQLite, or of the files beside it, out as it is."""
     try:
         yield
     except sqlite3.Error as error:
         raise typed(error, database) from error
+    except OSError as error:
+        raise EngineUnavailable(f"{database}: {error}; nothing was changed") from error

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.model.errors import EngineError
+from penstock.model.errors import AccessRefused, EngineError
 
 MEMORY = ":memory:"
 MOUNTS = Path("/proc/mounts")
@@ -49,12 +49,15 @@ class Files:
 
 
 def check_place(files: Files, *, allow_network: bool) -> None:
-    """Refuse a folder that does not exist, and file systems whose locks SQLite cannot rely on."""
+    """Refuse what is not there or may not be written, and file systems whose locks SQLite cannot rely on."""
     folder = Path(files.database).parent
     if not folder.is_dir():
         raise EngineError(
             f"cannot open {files.database}: the folder {folder} does not exist; create it first"
         )
+    if Path(files.database).is_dir():
+        raise EngineError(f"cannot open {files.database}: it is a folder; name a file in it")
+    _check_rights(folder, files)
     kind = _file_system(folder)
     if kind.startswith(_REMOTE) and not allow_network:
         raise EngineError(
@@ -62,6 +65,24 @@ def check_place(files: Files, *, allow_network: bool) -> None:
             "SQLite databases are known to break; move it to a local disk, use PostgreSQL, "
             "or pass allow_network=True at your own risk"
         )
+
+
+def _check_rights(folder: Path, files: Files) -> None:
+    if not _may(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise AccessRefused(
+            f"the folder {folder} may not be written here, and SQLite keeps files beside the database: mount "
+            "it for writing, or give this user the right (chmod, chown)"
+        )
+    for file in (files.database, files.lock, files.turn, files.beats, f"{files.beats}-lock"):
+        if Path(file).exists() and not _may(Path(file), os.R_OK | os.W_OK):
+            raise AccessRefused(
+                f"{file} may not be written here: give this user the right (chmod, chown), or run all "
+                "processes that share the database as the same user"
+            )
+
+
+def _may(path: Path, rights: int) -> bool:
+    return os.access(path, rights, effective_ids=os.access in os.supports_effective_ids)
 
 
 def _file_system(folder: Path) -> str:

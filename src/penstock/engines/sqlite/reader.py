@@ -15,6 +15,7 @@ from penstock.engines.sqlite.files import Files
 from penstock.engines.sqlite.instants import now_by
 from penstock.engines.sqlite.session import Session
 from penstock.model.clock import Clock
+from penstock.model.errors import EngineUnavailable
 
 T = TypeVar("T")
 
@@ -33,8 +34,8 @@ class Reader:
 
     def stop(self) -> None:
         """Finish what is queued, and let go of the files. Blocks."""
-        self._pool.submit(self._disconnect)
         self._pool.shutdown()
+        self._disconnect()
 
     def _look(self, look: Callable[[Session], T]) -> T:
         try:
@@ -48,6 +49,9 @@ class Reader:
             if not is_callers_fault(error):
                 self._disconnect()
             raise typed(error, self._files.database) from error
+        except OSError as error:  # no more files may be opened, for one
+            self._disconnect()
+            raise EngineUnavailable(f"{self._files.database}: {error}") from error
 
     def _connect(self) -> tuple[sqlite3.Connection, Beats]:
         self._open = connect_reader(self._files), Beats(self._files.beats)

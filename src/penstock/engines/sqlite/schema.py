@@ -12,12 +12,13 @@ from penstock.model.errors import SchemaMissing, SchemaTooNew
 MIGRATIONS = load("penstock.engines.sqlite", "migrations")
 
 
-def migrate(connection: sqlite3.Connection, now: int) -> list[str]:
+def migrate(connection: sqlite3.Connection, database: str, now: int) -> list[str]:
     """Apply what is missing, in one transaction; the names applied. Only under the lock."""
     patiently(connection, "begin immediate")
     try:
         connection.execute(SQL["migrations_create"])
         done = {row["name"] for row in connection.execute(SQL["migrations_all"])}
+        _refuse_newer(done, database)
         missing = [name for name in MIGRATIONS if name not in done]
         for name in missing:
             for statement in _statements(MIGRATIONS[name]):
@@ -35,7 +36,7 @@ def ensure(connection: sqlite3.Connection, database: str, now: int) -> None:
     """Check that the schema is ours. An empty file gets it at once: embedding needs no extra step."""
     tables = {row[0] for row in connection.execute(SQL["tables_all"])}
     if not tables:
-        migrate(connection, now)
+        migrate(connection, database, now)
         return
     check(connection, database)
 
@@ -46,8 +47,12 @@ def check(connection: sqlite3.Connection, database: str) -> None:
     if "penstock_migrations" not in tables:
         raise SchemaMissing(f"{database} has no Penstock tables; run `penstock migrate`")
     done = {row["name"] for row in connection.execute(SQL["migrations_all"])}
+    _refuse_newer(done, database)
     if missing := [name for name in MIGRATIONS if name not in done]:
         raise SchemaMissing(f"{database} lacks {', '.join(missing)}; run `penstock migrate`")
+
+
+def _refuse_newer(done: set[str], database: str) -> None:
     if unknown := sorted(done - MIGRATIONS.keys()):
         raise SchemaTooNew(
             f"{database} was migrated by a newer release ({', '.join(unknown)}); update Penstock here"

@@ -10,7 +10,7 @@ from pathlib import Path
 from penstock.engines.sqlite import schema
 from penstock.engines.sqlite.beats import Beats
 from penstock.engines.sqlite.connection import BUSY_SLICE, connect_writer, identity, patiently
-from penstock.engines.sqlite.failures import spoils_connection, typed_errors
+from penstock.engines.sqlite.failures import spoils_connection
 from penstock.engines.sqlite.files import Files
 from penstock.engines.sqlite.instants import now_by
 from penstock.engines.sqlite.lock import FairLock
@@ -51,15 +51,15 @@ class Store:
 
     def open(self) -> None:
         """Connect and check the schema; a new file gets it."""
-        with self.turn(), typed_errors(self.database):
+        with self.turn():
             self._connect()
 
     def migrate(self) -> list[str]:
         """Bring the schema up to date on a connection of its own."""
-        with self.turn(), typed_errors(self.database):
+        with self.turn():
             connection = connect_writer(self._files, self._synchronous)
             try:
-                return schema.migrate(connection, now_by(self._clock))
+                return schema.migrate(connection, self.database, now_by(self._clock))
             finally:
                 connection.close()
 

@@ -11,6 +11,7 @@ from penstock.engine import Retention
 from penstock.engines.sqlite.ending import finish
 from penstock.engines.sqlite.instants import SECOND, micro
 from penstock.engines.sqlite.session import Session, Tx
+from penstock.model.outcome import EXPIRED
 from penstock.model.states import State
 
 
@@ -37,7 +38,7 @@ def expire(tx: Tx, limit: int) -> int:
     """Cancel what waited past its own expiry."""
     rows = tx.rows("past_expiry", (tx.now, limit))
     for row in rows:
-        finish(tx, dict(row) | {"note": "expired before it could run"}, State.CANCELLED)
+        finish(tx, dict(row) | {"note": EXPIRED}, State.CANCELLED)
     return len(rows)
 
 

@@ -26,7 +26,6 @@ def register(tx: Tx, worker: WorkerInfo, ttl: float) -> None:
             worker.name,
             json.dumps(worker.queues),
             worker.slots,
-            json.dumps(worker.info),
             tx.now if worker.started_at is None else stored(worker.started_at),
         ),
     )
@@ -117,7 +116,6 @@ def _info(row: sqlite3.Row, until: int | None, now: int) -> WorkerInfo:
         name=row["name"],
         queues=tuple(json.loads(row["queues"])),
         slots=row["slots"],
-        info=json.loads(row["info"]),
         started_at=instant(row["started_at"]),
         expires_at=None if until is None else instant(until),
         active=row["active"],

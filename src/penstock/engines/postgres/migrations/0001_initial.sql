@@ -32,7 +32,12 @@ create table {schema}.jobs (
     crashes integer not null default 0,
     rescues integer not null default 0,
     cancel_requested boolean not null default false,
-    recovered_from uuid
+    recovered_from uuid,
+    -- What another program writes here must be readable, or it would break every list.
+    constraint priority_is_1_to_4 check (priority between 1 and 4),
+    constraint state_is_unfinished check (state in ('waiting', 'delayed', 'blocked', 'active')),
+    constraint instants_before_year_9000
+        check (greatest(created_at, due_at, expires_at) < timestamptz '9000-01-01 00:00:00+00')
 ) with (
     fillfactor = 80,
     autovacuum_vacuum_scale_factor = 0.02,
@@ -164,15 +169,14 @@ create table {schema}.workers (
     name text not null,
     queues text[] not null,
     slots integer not null,
-    info jsonb not null,
     started_at timestamptz not null,
     expires_at timestamptz not null,
     void_requests text[] not null default '{}'  -- claims given up by their caller, should they still arrive
 ) with (fillfactor = 50);
 
--- The due time less the head start of the priority.
+-- The due time less the head start of the priority. Stable, as what it is made of: else it is not inlined.
 create function {schema}.rank_of(due timestamptz, priority integer) returns timestamptz
-language sql immutable as $$
+language sql stable as $$
     select due - case priority when 1 then interval '600 s' when 2 then interval '120 s'
                                when 4 then interval '-300 s' else interval '0 s' end
 $$;

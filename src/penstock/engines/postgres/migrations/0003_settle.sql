@@ -81,7 +81,7 @@ begin
             from {schema}.lanes l
             join wanted w on w.queue = l.queue
             join unnest(tasks, fingerprints) as t(task, fingerprint)
-                on t.task = l.task and t.fingerprint is distinct from l.misfit
+                on t.task = l.task and t.fingerprint <> all (string_to_array(coalesce(l.misfit, ''), ','))
         ),
         locked as (
             select o.queue, o.most, j.place, j.rank, j.id

@@ -4,7 +4,8 @@ held as materialized (
     select j.id, j.state from {schema}.jobs j where j.id = any(%(ids)b::text[]::uuid[]) order by j.id for update
 ),
 asked as (
-    update {schema}.jobs j set cancel_requested = true, note = %(reason)s
+    update {schema}.jobs j set cancel_requested = true,
+        note = case when j.cancel_requested then j.note else %(reason)s end
     from held h where j.id = h.id and h.state = 'active'
 ),
 gone as (

@@ -12,7 +12,7 @@ kept as (
     insert into {schema}.finished ({_finished_columns})
     select id, queue, task, lane, 'cancelled', args, key, is_unique, priority, attempt, max_attempts, created_at,
         due_at, expires_at, started_at, claimed_at, finished_at, owner, options, worker, ended_token, progress,
-        null, 'expired before it could run', errors, ran_for, suspect, crashes, rescues, cancel_requested,
+        null, %(note)s, errors, ran_for, suspect, crashes, rescues, cancel_requested,
         recovered_from
     from gone
     on conflict (id) do nothing

@@ -1,5 +1,5 @@
 -- Every way a run can end, other than the fast one: completed, failed, cancelled, or to run again.
--- A job whose cancel was asked for does not run again. Answers those accepted.
+-- A job whose cancel was asked for does not run again, and keeps the reason as its note. Answers those accepted.
 with moment as (select coalesce(%(now)s::timestamptz, now()) as now),
 ends as (
     select * from unnest(
@@ -16,7 +16,7 @@ held as materialized (
     select j.id, e.token, e.delay, e.keep_place, e.result, e.reason, e.keep, j.queue,
         j.queue || e.park_lane as park, e.park_task, e.park_misfit, e.park_reason,
         case when stop.cancel then 'cancelled' else e.state end as state,
-        case when stop.cancel then 'cancelled' else e.note end as note,
+        case when stop.cancel then j.note else e.note end as note,
         greatest(j.attempt - e.refund::integer, 0) as attempt,
         case when e.error is null then j.errors else
             case when jsonb_array_length(j.errors) >= 20 then j.errors - 0 else coalesce(j.errors, '[]') end
@@ -29,7 +29,9 @@ held as materialized (
     -- By the primary key, as in `settle`.
     join {schema}.jobs j on j.id = e.id and j.token = e.token and j.state || '' = 'active'
     cross join moment
-    cross join lateral (select j.cancel_requested and e.state in ('waiting', 'delayed') as cancel) stop
+    cross join lateral (
+        select j.cancel_requested and e.state in ('waiting', 'delayed', 'cancelled') as cancel
+    ) stop
     order by j.id
     for update of j
 ),

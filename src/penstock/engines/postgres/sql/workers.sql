@@ -1,4 +1,4 @@
-select w.id, w.name, w.queues, w.slots, w.info::text,  w.started_at,
+select w.id, w.name, w.queues, w.slots, w.started_at,
     case when isfinite(w.expires_at) then w.expires_at end,
     (select count(*) from {schema}.jobs j where j.worker = w.id and j.state = 'active'),
     w.expires_at > coalesce(%(now)s::timestamptz, now())

@@ -7,9 +7,12 @@ local function is_alive(worker, now)
 end
 
 -- `tasks` names each task the worker knows and its signature: \1 task \0 signature, and \1 at the end.
-local function can_run(tasks, task, misfit)
+-- `misfits` are the signatures that did not fit: v1,v2.
+local function can_run(tasks, task, misfits)
   local from, to = tasks:find('\1' .. task .. '\0', 1, true)
-  return from and sub(tasks, to + 1, tasks:find('\1', to, true) - 1) ~= misfit
+  if not from then return false end
+  local signature = sub(tasks, to + 1, tasks:find('\1', to, true) - 1)
+  return not (',' .. misfits .. ','):find(',' .. signature .. ',', 1, true)
 end
 
 -- The open lanes of the wanted queues, and what is parked there for a worker such as this one.
@@ -25,8 +28,8 @@ local function lanes_for(most, tasks)
     end
   end
   for _, lane in ipairs(call('HKEYS', p .. 'lanes')) do
-    local queue, task, misfit = lane:match('^([^?]*)%?([^?]*)%??(.*)$')
-    if queue and most[queue] and can_run(tasks, task, misfit) then
+    local queue, task, misfits = lane:match('^([^?]*)%?([^?]*)%??(.*)$')
+    if queue and most[queue] and can_run(tasks, task, misfits) then
       lanes[#lanes + 1] = { key = p .. 'lane:' .. lane, queue = queue, started = 0 }
     end
   end

@@ -69,7 +69,7 @@ local function end_run(run, e, now)
   run.crashes = run.crashes + (e.crashed and 1 or 0)
   run.rescues = run.rescues + (e.rescued and 1 or 0)
   if e.taken then run.token = NOBODY end
-  if run.cancel and (e.state == 'w' or e.state == 'd') then e.state, e.texts.n = 'x', 'cancelled' end
+  if run.cancel and (e.state == 'w' or e.state == 'd' or e.state == 'x') then e.state, e.texts.n = 'x', run.texts.n end
   run.texts.n, run.texts.r = e.texts.n, e.texts.r
   if e.state == 'w' or e.state == 'd' then
     run_again(e.id, run, e, now)

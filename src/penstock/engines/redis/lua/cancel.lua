@@ -20,7 +20,8 @@ for i = 3, #ARGV do
     state = 'x'
   elseif state == 'a' then
     run = read_run(run)
-    run.cancel, run.texts.n = true, ARGV[2]
+    if not run.cancel then run.texts.n = ARGV[2] end
+    run.cancel = true
     call('HSET', RUNS, id, write_run(run))
     call('SADD', p .. 'cancels:' .. run.worker, id)
   end

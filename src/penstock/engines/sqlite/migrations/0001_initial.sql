@@ -33,7 +33,14 @@ create table penstock_jobs (
   args text not null,
   progress text,
   result text,
-  errors text
+  errors text,
+  -- What another program writes here must be readable, or it would break every list.
+  constraint priority_is_1_to_4 check (priority between 1 and 4),
+  constraint state_is_unfinished check (state in ('waiting', 'delayed', 'blocked', 'active')),
+  constraint instants_before_year_9000 check (
+    typeof(created_at) = 'integer' and created_at < 221845392000000000
+    and typeof(due_at) = 'integer' and due_at < 221845392000000000
+    and (expires_at is null or typeof(expires_at) = 'integer' and expires_at < 221845392000000000))
 ) without rowid;
 
 create index penstock_jobs_claim on penstock_jobs (lane, rank, id) where state = 'waiting';
@@ -162,6 +169,5 @@ create table penstock_workers (
   name text not null,
   queues text not null,
   slots integer not null,
-  info text not null,
   started_at integer not null
 ) without rowid;

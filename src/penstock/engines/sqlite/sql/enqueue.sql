@@ -1,4 +1,4 @@
 insert into penstock_jobs (
-  id, queue, task, lane, state, rank, priority, max_attempts, created_at, due_at, expires_at,
-  key, is_unique, owner, options, args
-) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  queue, task, lane, state, rank, priority, max_attempts, created_at, due_at, expires_at, options,
+  id, key, is_unique, owner, args
+) values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?, ?, ?, ?, ?)

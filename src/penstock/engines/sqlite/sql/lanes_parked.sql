@@ -1,1 +1,1 @@
-select lane, queue, task, misfit from penstock_lanes where jobs > 0
+select lane, queue, task from penstock_lanes where jobs > 0

@@ -1,1 +1,1 @@
-insert or replace into penstock_workers (id, name, queues, slots, info, started_at) values (?, ?, ?, ?, ?, ?)
+insert or replace into penstock_workers (id, name, queues, slots, started_at) values (?, ?, ?, ?, ?)

@@ -1,0 +1,138 @@
+"""One prepared statement in one round trip, on libpq itself: the driver's general way costs far more CPU.
+
+Only for sessions that are ours: a prepared statement lives and dies with its session. Values go as text, and
+their types are the server's to find.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+import psycopg
+from psycopg.adapt import Transformer
+from psycopg.errors import error_from_result
+from psycopg.pq import ExecStatus, Format
+from psycopg.pq.abc import PGresult
+
+from penstock.engines.postgres.watch import Watch
+
+Rows: TypeAlias = list[tuple[Any, ...]]
+
+_PLACEHOLDER = re.compile(r"%\((\w+)\)[sb]")
+
+
+class Session(psycopg.AsyncConnection[Any]):
+    """A connection that knows which statements it has prepared, and under which names."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.prepared: dict[str, bytes] = {}
+        self.reader = Transformer(self)
+
+
+class Statement(NamedTuple):
+    """What the server is given, and the names of its values in order."""
+
+    text: bytes
+    names: tuple[str, ...]
+
+
+async def query(session: Session, sql: str, values: dict[str, Any]) -> Rows:
+    """The rows of one statement, in a transaction of its own."""
+    statement = _statement(sql)
+    parameters = [_encoded(values[name]) for name in statement.names]
+    name = session.prepared.get(sql) or await _prepare(session, sql, statement.text)
+    session.pgconn.send_query_prepared(name, parameters, result_format=Format.BINARY)
+    return _rows(session, await _answer(session))
+
+
+async def _prepare(session: Session, sql: str, text: bytes) -> bytes:
+    name = b"penstock_%d" % len(session.prepared)
+    session.pgconn.send_prepare(name, text)
+    await _answer(session)
+    session.prepared[sql] = name
+    return name
+
+
+@lru_cache
+def _statement(sql: str) -> Statement:
+    names = tuple(dict.fromkeys(_PLACEHOLDER.findall(sql)))
+    text = _PLACEHOLDER.sub(lambda found: f"${names.index(found[1]) + 1}", sql)
+    return Statement(text.replace("%%", "%").encode(), names)
+
+
+def _encoded(value: Any) -> bytes | None:
+    if value is None:
+        return None
+    raw = _TEXTS[type(value)](value).encode()
+    if b"\0" in raw:  # where libpq would take the value to end
+        raise psycopg.DataError("PostgreSQL text cannot hold NUL bytes")
+    return raw
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _list(values: list[Any]) -> str:
+    if values and type(values[0]) is float:
+        return "{" + ",".join(map(repr, values)) + "}"
+    return "{" + ",".join(["NULL" if value is None else _quoted(str(value)) for value in values]) + "}"
+
+
+_TEXTS: dict[type, Callable[[Any], str]] = {
+    str: str,
+    int: str,
+    bool: str,
+    float: repr,
+    datetime: datetime.isoformat,
+    list: _list,
+}
+
+
+async def _answer(session: Session) -> PGresult:
+    """Send what is left to send, and read until the server says that the transaction is over."""
+    line = session.pgconn
+    over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    results: list[PGresult] = []
+
+    def step() -> None:
+        try:
+            watch.write(bool(line.flush()))
+            line.consume_input()
+            while watch.there and not line.is_busy():
+                if result := line.get_result():
+                    results.append(result)
+                else:
+                    leave()
+        except psycopg.Error as error:
+            leave(error)
+
+    def leave(error: psycopg.Error | None = None) -> None:
+        watch.leave()
+        if not over.done():
+            over.set_exception(error) if error else over.set_result(None)
+
+    unsent = bool(line.flush())
+    watch = Watch(line.socket, step)
+    try:
+        watch.write(unsent)
+        await over
+    finally:
+        watch.leave()
+    for result in results:
+        if result.status == ExecStatus.FATAL_ERROR:
+            raise error_from_result(result)
+    return results[0]
+
+
+def _rows(session: Session, result: PGresult) -> Rows:
+    if result.status != ExecStatus.TUPLES_OK:
+        return []
+    session.reader.set_pgresult(result)
+    return session.reader.load_rows(0, result.ntuples, tuple)

@@ -1,0 +1,84 @@
+"""The line of a handler that runs alone in a child process; at its other end is the worker."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from penstock.model.decide import End
+from penstock.model.job import Claim
+from penstock.runtime.wire import end_to_wire, pack
+from penstock.tasks.context import progress_text
+
+
+class ChildLine:
+    """What one run says. Every message names the run, and a run that is over says nothing more.
+
+    Progress goes one at a time: while one is being stored the latest waits, and those between are forgotten.
+    """
+
+    def __init__(
+        self, claim: Claim, worker: str, send: Callable[[bytes], object], timeout: float | None = None
+    ) -> None:
+        self.claim = claim
+        self.worker = worker
+        self.deadline = None if timeout is None else time.monotonic() + timeout
+        self._send = send
+        self._pid = os.getpid()
+        self._lock = threading.Lock()  # for all below: any thread may tell progress
+        self._latest: str | None = None
+        self._storing = False
+        self._over = False
+
+    @property
+    def copied(self) -> bool:
+        """Whether this is a copy of the process that was given the job: a handler may fork."""
+        return os.getpid() != self._pid
+
+    def begin(self) -> None:
+        self._say({"begun": True})
+
+    def end(self, end: End) -> None:
+        """The last word, after the last progress."""
+        with self._lock:
+            self._over = True
+            self._say_latest()
+            self._say({"end": end_to_wire(end)})
+
+    def stored(self) -> None:
+        """The worker has stored what was told last."""
+        with self._lock:
+            self._storing = False
+            if not self._over:
+                self._say_latest()
+
+    def lease_lost(self) -> bool:
+        return False  # a worker that has lost its lease kills its children
+
+    def cancelled(self) -> bool:
+        return False  # and so does one that is told to cancel
+
+    async def progress(self, percent: float, message: str) -> None:
+        self.progress_sync(percent, message)
+
+    def progress_sync(self, percent: float, message: str) -> None:
+        if self.copied:
+            return
+        with self._lock:
+            if self._over:
+                return
+            self._latest = progress_text(percent, message)
+            if not self._storing:
+                self._say_latest()
+
+    def _say_latest(self) -> None:
+        if self._latest is not None:
+            self._say({"progress": self._latest})
+            self._latest = None
+            self._storing = True
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self._send(pack({"token": self.claim.token, **message}))
