@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: help demo test check format coverage bench bench-scale chaos zombies lock clean
+.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -64,6 +64,10 @@ chaos: $(VENV)/.dev ## Kill workers at random under load, crowd one SQLite file;
 
 zombies: $(VENV)/.dev ## Stop workers for twice their lease; every late settlement must be refused
 	$(BIN)/python -m tests.chaos.zombies
+
+crashes: $(VENV)/.dev ## Kill PostgreSQL and Redis under load; measure what each setting of Redis loses
+	$(BIN)/python -m tests.chaos.restarts
+	$(BIN)/python -m tests.chaos.losses
 
 lock: $(VENV)/.uv ## Write the hashed requirements anew
 	for name in run dev; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \

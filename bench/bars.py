@@ -12,7 +12,7 @@ from bench.samples import OURS, Samples
 class Bar:
     """`what` must be at least (or at most) `bound`, or `bound` times what a peer does in the same run."""
 
-    engine: Literal["sqlite", "postgres", "any"]
+    engine: Literal["sqlite", "postgres", "redis", "any"]
     what: str
     kind: Literal["least", "most"]
     bound: float
@@ -46,6 +46,11 @@ BARS = (
     Bar("postgres", "pick-up, p50", "most", 2.5, " ms"),
     Bar("postgres", "idle, server calls", "most", 2, "/s"),
     Bar("postgres", "enqueue, 32 clients, wake-ups on : off", "least", 0.9),
+    Bar("redis", "drain, 100 slots", "least", 4, peer="bullmq"),
+    Bar("redis", "drain, 100 slots", "least", 17, peer="dramatiq"),
+    Bar("redis", "bulk, calls made before", "least", 100_000, "/s"),
+    Bar("redis", "pick-up, p50", "most", 1, " ms"),
+    Bar("redis", "idle, server calls", "most", 2, "/s"),
     Bar("sqlite", "drain, 100 slots", "least", 10, peer="huey"),
     Bar("sqlite", "drain, 100 slots", "least", 3, peer="litequeue"),
     Bar("sqlite", "enqueue, 50 callers", "least", 5, peer="huey", of="enqueue"),

@@ -59,7 +59,7 @@ class Worker:
 def running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[Worker]:
     """Run a worker with BENCH_MARKS naming the folder for its marks; stop it in good order."""
     with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
-        env = {**os.environ, **environment, "BENCH_MARKS": folder, "PYTHONPATH": str(ROOT)}
+        env = {**os.environ, "PYTHONPATH": str(ROOT), **environment, "BENCH_MARKS": folder}
         process = subprocess.Popen(command, env=env, cwd=ROOT, stdout=subprocess.DEVNULL)
         try:
             yield Worker(process, Path(folder))
@@ -77,6 +77,8 @@ def penstock_worker(
         "BENCH_URL": place.url,
         "BENCH_SCHEMA": place.schema,
         "BENCH_KEEP": "yes" if keep else "no",
+        "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",  # of this checkout, whichever is installed
+        "PENSTOCK_ACCEPT_UNSAFE": "persistence",  # that Redis keeps nothing on disk
     }
     return running(command, environment)
 

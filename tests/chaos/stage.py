@@ -19,7 +19,7 @@ from typing import Any
 from tests.acceptance.fleet import Site, Tree, new_database, opened
 from tests.chaos import history, tasks
 from tests.chaos.witness import Witness
-from tests.servers import PostgresServer
+from tests.servers import PostgresServer, RedisServer
 
 from penstock.engine import JobFilter
 from penstock.model.errors import EngineUnavailable
@@ -28,13 +28,17 @@ from penstock.tasks.call import Call
 
 TASKS = f"{Path(tasks.__file__)}:app"
 ROOT = str(Path(__file__).parents[2])
+ENGINES = ("sqlite", "postgres", "redis")
 UNFINISHED = (State.WAITING, State.DELAYED, State.ACTIVE)
+
+
+Server = PostgresServer | RedisServer
 
 
 class Stage:
     """One engine, one folder, one history. Everything started here ends here."""
 
-    def __init__(self, engine: str, folder: Path, server: PostgresServer | None, url: str) -> None:
+    def __init__(self, engine: str, folder: Path, server: Server | None, url: str) -> None:
         self.engine = engine
         self.server = server
         self.folder = folder
@@ -164,8 +168,7 @@ def stage(engine: str, name: str, *, client: bool = True) -> Iterator[Stage]:
     """A stage on a fresh database, with this process as its `client`. The folder is kept."""
     folder = Path(tempfile.mkdtemp(prefix=f"penstock-{name}-{engine}-"))
     with contextlib.ExitStack() as closing:
-        server = closing.enter_context(PostgresServer()) if engine == "postgres" else None
-        url = new_database(server.url()) if server else f"sqlite:///{folder / 'jobs.db'}"
+        server, url = _place(engine, folder, closing)
         made = Stage(engine, folder, server, url)
         os.environ[tasks.HISTORY] = str(made.history)
         closing.callback(made.site.close)
@@ -175,17 +178,26 @@ def stage(engine: str, name: str, *, client: bool = True) -> Iterator[Stage]:
         yield made
 
 
-def arguments(
-    about: str, engines: tuple[str, ...] = ("sqlite", "postgres"), **sizes: float
-) -> argparse.Namespace:
+def _place(engine: str, folder: Path, closing: contextlib.ExitStack) -> tuple[Server | None, str]:
+    """A server of our own, and the URL of a database that nobody has used before."""
+    if engine == "sqlite":
+        return None, f"sqlite:///{folder / 'jobs.db'}"
+    if engine == "redis":
+        redis = closing.enter_context(RedisServer(appendonly="yes", appendfsync="always"))
+        return redis, redis.url()
+    postgres = closing.enter_context(PostgresServer())
+    return postgres, new_database(postgres.url())
+
+
+def arguments(about: str, engines: tuple[str, ...] = ENGINES, **sizes: float) -> argparse.Namespace:
     """The command line of a chaos run: --engine, --seed, and one option per size."""
     parser = argparse.ArgumentParser(description=about)
-    parser.add_argument("--engine", choices=[*engines, "both"], default="both")
+    parser.add_argument("--engine", choices=[*engines, "all"], default="all")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED") or random.randrange(10**6)))
     for name, default in sizes.items():
         parser.add_argument(f"--{name}", type=type(default), default=default)
     given = parser.parse_args()
-    given.engines = engines if given.engine == "both" else (given.engine,)
+    given.engines = engines if given.engine == "all" else (given.engine,)
     print(f"{about} (seed {given.seed})", flush=True)
     return given
 

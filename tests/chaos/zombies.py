@@ -25,8 +25,10 @@ import psycopg
 from tests.acceptance.fleet import Tree, all_below
 from tests.chaos import asleep, history, tasks
 from tests.chaos.stage import Stage, arguments, stage, until, verdict
+from tests.servers import ask
 
 from penstock.engine import Settlement
+from penstock.engines.redis.codec import read_run, text_id
 from penstock.model.job import Job
 from penstock.model.outcome import Completed
 
@@ -188,12 +190,20 @@ class Zombies:
         if self._made.engine == "sqlite":
             with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
                 rows = connection.execute("select id, token, worker from penstock_jobs").fetchall()
+        elif self._made.engine == "redis":
+            rows = _redis_tokens(url)
         else:
             with psycopg.connect(url) as connection:
                 rows = connection.execute(
                     "select id::text, token::text, worker from penstock.jobs"
                 ).fetchall()
         return {job: (token, worker) for job, token, worker in rows if job in ids and token}
+
+
+def _redis_tokens(url: str) -> list[tuple[str, str, str]]:
+    stored = ask(url, "HGETALL", "{penstock}:runs")
+    runs = {raw: read_run(run, delayed=False) for raw, run in zip(stored[::2], stored[1::2], strict=True)}
+    return [(text_id(raw), run.token.hex(), run.worker) for raw, run in runs.items() if run.worker]
 
 
 def _signal(pids: Iterable[int], number: signal.Signals) -> None:

@@ -29,6 +29,7 @@ async def test_an_active_job_is_asked_to_stop(engine, worker):
     assert await engine.cancel([held.id], "no") == [State.ACTIVE]
     job = await read(engine, held.id)
     assert (job.state, job.cancel_requested, job.finished_at) == (State.ACTIVE, True, None)
+    assert job.note == "no"
     assert await counts(engine) == {State.ACTIVE: 1}
 
 

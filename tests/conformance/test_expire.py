@@ -35,6 +35,13 @@ async def test_a_job_past_its_expiry_is_in_nobodys_way(engine, worker, clock):
     assert await engine.expire(10) == 3
 
 
+async def test_what_stands_behind_a_job_past_its_expiry_is_claimed_in_its_place(engine, worker, clock):
+    await put(engine, "a", expire_after=10)
+    clock.advance(11)
+    behind, later = await put(engine, "a"), await put(engine, "b", priority=4)
+    assert ids(await claim(engine, per_queue={"a": 1, "b": 1})) == [behind, later]
+
+
 async def test_a_parked_job_past_its_expiry_is_told_until_the_sweep(engine, worker, clock):
     held = await take(engine, expire_after=10)
     clock.advance(11)

@@ -16,6 +16,7 @@ async def test_a_released_claim_is_undone(engine, worker, clock):
         (State.WAITING, 0, None, None, b.due_at) for b in before
     ]
     assert all(j.status is Status.PENDING for j in after)
+    assert {j.note for j in after} == {"its claim was not received"}
     assert await counts(engine) == {State.WAITING: 3}
     assert ids(await claim(engine)) == ids(jobs)
 

@@ -22,7 +22,7 @@ from conformance.kit import (
     take,
 )
 from penstock.engine import Settled, Settlement
-from penstock.model.outcome import COMPLETED, Completed, Released
+from penstock.model.outcome import COMPLETED, Cancelled, Completed, Released
 from penstock.model.states import State
 
 
@@ -163,6 +163,14 @@ async def test_settling_again_a_job_that_was_not_kept_is_accepted(engine, worker
     await settle(engine, held, keep=False)
     assert await settle(engine, held, keep=False, again=True)
     assert await engine.get(held.id) is None
+
+
+async def test_settling_again_a_job_whose_record_was_deleted_is_refused_unless_it_left_none(engine, worker):
+    held = await take(engine)
+    assert await settle(engine, held, Cancelled("no"), keep=False)
+    assert await engine.delete([held.id]) == 1
+    assert not await settle(engine, held, retried(), keep=False, again=True)
+    assert not await settle(engine, held, Cancelled("no"), keep=False, again=True)
 
 
 async def test_settling_again_with_a_token_that_was_taken_away_is_refused(engine, worker, clock):

@@ -110,6 +110,7 @@ class Failed(Outcome):
 
 
 COMPLETED = Completed()
+NOT_RECEIVED = Released("its claim was not received")
 
 
 def _due(delay: float) -> State:

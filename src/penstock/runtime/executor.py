@@ -97,7 +97,7 @@ class Executor:
             return
         running.begin()
         if task.execute is Execute.ASYNC:
-            running.handle = asyncio.create_task(self._on_loop(running, task))
+            running.handle = running.loop.create_task(self._on_loop(running, task))
         else:
             self._threads.run(lambda: self._in_thread(running, task))
 

@@ -27,7 +27,7 @@ from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
 from penstock.model.job import Claim, Enqueued, NewJob
-from penstock.model.outcome import EXPIRED, Released
+from penstock.model.outcome import EXPIRED, NOT_RECEIVED
 from penstock.model.states import State
 
 
@@ -145,7 +145,7 @@ class PostgresEngine(Inspection):
         async def work(connection: Connection) -> int:
             await query(connection, Call(self._sql["void_request"], names))
             found = await query(connection, Call(self._sql["claimed_by_request"], names))
-            ends = [Settlement(job_id, token, Released()) for job_id, token in found]
+            ends = [Settlement(job_id, token, NOT_RECEIVED) for job_id, token in found]
             if ends:
                 now = self._clock.now()
                 await query(connection, settle.other_call(self._sql, ends, now, by_holder=False))

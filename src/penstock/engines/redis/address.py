@@ -52,14 +52,25 @@ class Address:
         """Certificates are checked, and the host's name, unless the URL says otherwise by name."""
         if not self.tls:
             return None
-        context = ssl.create_default_context(cafile=self.options.get("ssl_ca_certs"))
-        if certificate := self.options.get("ssl_certfile"):
-            context.load_cert_chain(certificate, self.options.get("ssl_keyfile"))
+        context = self._with_certificates()
         trusting = self.options.get("ssl_cert_reqs", "required").lower() == "none"
         if trusting or self.options.get("ssl_check_hostname", "true").lower() in ("false", "0", "no"):
             context.check_hostname = False
         if trusting:
             context.verify_mode = ssl.CERT_NONE
+        return context
+
+    def _with_certificates(self) -> ssl.SSLContext:
+        try:
+            context = ssl.create_default_context(cafile=self.options.get("ssl_ca_certs"))
+            if certificate := self.options.get("ssl_certfile"):
+                context.load_cert_chain(certificate, self.options.get("ssl_keyfile"))
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise InvalidOption(
+                f"the certificates that the Redis URL names cannot be read ({why}); "
+                "look at its ssl_ca_certs, ssl_certfile and ssl_keyfile"
+            ) from None
         return context
 
 

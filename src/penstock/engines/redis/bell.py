@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from penstock.engines.redis.connector import Connector
 from penstock.engines.redis.wire import Lost, ServerError, Wire, frame
@@ -20,8 +19,10 @@ from penstock.model.errors import EngineError
 
 logger = logging.getLogger(__name__)
 
+Ask: TypeAlias = Callable[..., Awaitable[Any]]
+
 POLL_SECONDS = 0.25  # while nothing can be heard
-LONGEST_POP = 10.0  # seconds; a pop that comes back proves that the connection works
+POP_SECONDS = 60  # a pop that comes back proves that the connection works
 OVERDUE = 5.0  # seconds more, after which it does not
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
@@ -30,17 +31,22 @@ _LONGEST_PAUSE = 5.0
 class Bell:
     """Hears which queues have work. Touched by one event loop only."""
 
-    def __init__(self, connector: Connector, prefix: bytes) -> None:
+    def __init__(self, connector: Connector, prefix: bytes, ask: Ask) -> None:
         self._connector = connector
+        self._ask = ask  # over another connection than the one that is blocked
         self._prefix = prefix + b"bell:"
         self._heard: Counter[str] = Counter()  # wake-ups per queue
         self._seen: dict[str, int] = {}  # how many of them there were when work was last looked for
         self._looked_in: frozenset[str] = frozenset()
-        self._waiting: dict[asyncio.Future[None], tuple[frozenset[str], float]] = {}
+        self._waiting: dict[asyncio.Future[None], frozenset[str]] = {}
         self._wanted = asyncio.Event()  # somebody waits
         self._listening: frozenset[str] = frozenset()
         self._wire: Wire | None = None
+        self._client = 0  # the server's number for the connection
         self._task: asyncio.Task[None] | None = None
+        self._pops = 0
+        self._called = False  # whether the pop under way was asked to end
+        self._calls: set[asyncio.Task[None]] = set()
         self._pause = _FIRST_PAUSE
 
     def look(self, queues: Mapping[str, int]) -> None:
@@ -55,7 +61,6 @@ class Bell:
         A token goes to one of those who wait: it must not go to one that cannot use it. So of the queues
         given only those are listened to in which work was last looked for, where there are any.
         """
-        loop = asyncio.get_running_loop()
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="penstock bell")
         wanted = frozenset(queues) & self._looked_in or frozenset(queues)
@@ -63,8 +68,8 @@ class Bell:
             return
         if self._wire is None:
             timeout = min(timeout, POLL_SECONDS * random.uniform(0.75, 1.25))
-        bell = loop.create_future()
-        self._waiting[bell] = (wanted, loop.time() + timeout)
+        bell = asyncio.get_running_loop().create_future()
+        self._waiting[bell] = wanted
         self._call_listener(wanted)
         try:
             async with asyncio.timeout(timeout):
@@ -77,15 +82,27 @@ class Bell:
     async def close(self) -> None:
         task, self._task = self._task, None
         self._ring(lambda _: True)
-        if task is not None:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        work = [*self._calls] if task is None else [task, *self._calls]
+        for each in work:
+            each.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
 
     def _call_listener(self, wanted: frozenset[str]) -> None:
         self._wanted.set()
-        if self._wire is not None and self._listening and not wanted <= self._listening:
-            self._wire.sever()  # it is blocked on other queues: begin anew, with these too
+        if self._listening and not wanted <= self._listening and not self._called:
+            self._called = True
+            call = asyncio.create_task(self._unblock(self._pops))
+            self._calls.add(call)
+            call.add_done_callback(self._calls.discard)
+
+    async def _unblock(self, pop: int) -> None:
+        """It is blocked on other queues: let it begin anew, with these too."""
+        try:
+            done = await self._ask(b"CLIENT", b"UNBLOCK", self._client)
+        except (EngineError, ServerError):
+            done = 0
+        if not done and pop == self._pops and self._wire is not None and self._listening:
+            self._wire.sever()
 
     # -- the listener -------------------------------------------------------------------------------------
     async def _run(self) -> None:
@@ -94,13 +111,16 @@ class Bell:
             try:
                 await self._connect_and_listen()
             except (EngineError, Lost, ServerError) as error:
+                if isinstance(error, ServerError):
+                    self._connector.told(error)
                 logger.info("lost the listening connection, polling until it is back: %s", error)
             await asyncio.sleep(self._pause * random.uniform(0.5, 1.5))
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
 
     async def _connect_and_listen(self) -> None:
-        wire = await self._connector.connect(LONGEST_POP + OVERDUE)
+        wire = await self._connector.connect(POP_SECONDS + OVERDUE)
         try:
+            self._client = await wire.call(frame(b"CLIENT", b"ID"))
             self._wire = wire
             self._hear_all()
             while True:
@@ -111,23 +131,26 @@ class Bell:
             await wire.close()
 
     async def _pop(self, wire: Wire) -> None:
-        queues = frozenset().union(*(queues for queues, _ in self._waiting.values()))
+        queues = frozenset().union(*self._waiting.values())
         if not queues:
             self._wanted.clear()
             return
-        until = max(until for _, until in self._waiting.values())
-        left = min(LONGEST_POP, max(0.05, until - asyncio.get_running_loop().time()))
-        self._listening = queues
+        self._listening, self._called = queues, False
+        self._pops += 1
         names = [self._prefix + queue.encode() for queue in sorted(queues)]
-        popped = await wire.call(frame(b"BLPOP", *names, b"%.3f" % _up(left)))
+        popped = await wire.call(frame(b"BLPOP", *names, POP_SECONDS))
         self._listening = frozenset()
         self._pause = _FIRST_PAUSE
-        if popped is not None:
-            self._hear(popped[0].removeprefix(self._prefix).decode())
+        if popped is not None and not self._hear(popped[0].removeprefix(self._prefix).decode()):
+            await wire.call(frame(b"RPUSH", *popped))  # nobody here waits for it any more: others may
 
-    def _hear(self, queue: str) -> None:
+    def _hear(self, queue: str) -> bool:
+        """Wake those who wait for this queue; whether anybody does."""
+        if not any(queue in queues for queues in self._waiting.values()):
+            return False
         self._heard[queue] += 1
         self._ring(lambda queues: queue in queues)
+        return True
 
     def _hear_all(self) -> None:
         """Nobody knows what was said while we could not hear."""
@@ -136,11 +159,6 @@ class Bell:
         self._ring(lambda _: True)
 
     def _ring(self, concerns: Callable[[frozenset[str]], bool]) -> None:
-        for bell, (queues, _) in self._waiting.items():
+        for bell, queues in self._waiting.items():
             if not bell.done() and concerns(queues):
                 bell.set_result(None)
-
-
-def _up(seconds: float) -> float:
-    """To the millisecond above: a pop that ends just before its waiter would only be sent again."""
-    return math.ceil(seconds * 1_000) / 1_000

@@ -33,6 +33,7 @@ _BY_BYTE = {letter.encode(): state for letter, state in STATES.items()}
 
 _HEAD = Struct("<BBHhH")  # flags, priority, max_attempts, head start, length of the kind
 _BASE = Struct("<ddBBHhH")  # created, due, and the head
+_FLAGS_AT = 16
 _RUN = Struct("<cddBHHHddd16sBHBBH")
 _AGAIN = Struct("<HBHd")
 _LETTER = Struct("<dd16sHddH")
@@ -75,15 +76,37 @@ def has_key(job: NewJob) -> bool:
     return job.unique or job.key not in ("", job.id)
 
 
+def is_plain(job: NewJob) -> bool:
+    """Whether it has nothing but a payload, as most have."""
+    return (
+        job.key == job.id
+        and not job.unique
+        and job.owner is None
+        and job.options is None
+        and job.expire_after is None
+        and job.lane in (None, job.queue)
+    )
+
+
 def pack_base(job: NewJob, heir_of: bytes | None = None) -> bytes:
     """The base of a job, without its times: those are the server's."""
     flags, parts = _optional(job)
     if heir_of is not None:
         flags |= HEIR
         parts.append(heir_of)
-    kind = kind_of(job.queue, job.task)
-    head = _HEAD.pack(flags, job.priority, min(job.max_attempts, 65_535), _HEADS[job.priority], len(kind))
-    return b"".join((head, kind, *parts, job.args.encode()))
+    head = _head(flags, job.queue, job.task, job.priority, job.max_attempts)
+    return b"".join((head, *parts, job.args.encode()))
+
+
+def pack_plain(job: NewJob) -> bytes:
+    """The same for a plain job."""
+    return _head(0, job.queue, job.task, job.priority, job.max_attempts) + job.args.encode()
+
+
+@lru_cache(1_024)
+def _head(flags: int, queue: str, task: str, priority: int, max_attempts: int) -> bytes:
+    kind = kind_of(queue, task)
+    return _HEAD.pack(flags, priority, min(max_attempts, 65_535), _HEADS[priority], len(kind)) + kind
 
 
 def _optional(job: NewJob) -> tuple[int, list[bytes]]:
@@ -274,6 +297,8 @@ def read_job(raw: bytes, base_raw: bytes, run_raw: bytes, *, delayed: bool) -> J
 
 def read_claim(raw: bytes, base_raw: bytes, again: bytes, token: str) -> Claim:
     """A claimed job; `again` tells of the runs before, empty for the first."""
+    if not again and not base_raw[_FLAGS_AT]:
+        return _first_claim(raw, base_raw, token)
     base = read_base(base_raw)
     job_id = text_id(raw)
     attempt, suspect, crashes, due = _AGAIN.unpack_from(again) if again else (1, 0, 0, base.due)
@@ -282,6 +307,21 @@ def read_claim(raw: bytes, base_raw: bytes, again: bytes, token: str) -> Claim:
     return Claim(
         job_id, token, base.queue, base.task, lane, base.args, key, attempt, base.max_attempts, base.priority,
         base.owner, base.options, bool(suspect), crashes, instant(base.created), instant(due),
+    )  # fmt: skip
+
+
+def _first_claim(raw: bytes, base: bytes, token: str) -> Claim:
+    """The same for the most common job, which has nothing but a payload: this is where the time goes."""
+    created, due, _, priority, max_attempts, _, length = _BASE.unpack_from(base)
+    at = _BASE.size + length
+    queue, task = names_of(base[_BASE.size : at])
+    job_id = text_id(raw)
+    since = instant(created)
+    return Claim._make(
+        (
+            job_id, token, queue, task, queue, base[at:].decode(), job_id, 1, max_attempts, priority,
+            None, None, False, 0, since, since if due == created else instant(due),
+        )
     )  # fmt: skip
 
 

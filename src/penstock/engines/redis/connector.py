@@ -22,6 +22,7 @@ class Connector:
         self.address = address
         self._tls = address.tls_context()
         self._told: Host | None = None  # where a node of the cluster said that our slot is
+        self._each = CONNECT_SECONDS / len(address.hosts)  # a silent one leaves time for the next
 
     async def connect(self, patience: float) -> Wire:
         """A connection that is let in; EngineUnavailable where there is none to be had now."""
@@ -33,10 +34,11 @@ class Connector:
             why = "no answer in time" if isinstance(error, TimeoutError) else _first_line(error)
             raise EngineUnavailable(f"cannot connect to {self.address.shown}: {why}") from None
 
-    def moved(self, told: str) -> None:
-        """A node of the cluster named another: `MOVED 1234 host:port`."""
-        host, _, port = told.split()[2].rpartition(":")
-        self._told = (host.strip("[]") or self.address.hosts[0][0], int(port))
+    def told(self, error: ServerError) -> None:
+        """Heed a node of the cluster that names another: `MOVED 1234 host:port`."""
+        if error.code == "MOVED":
+            host, _, port = str(error).split()[2].rpartition(":")
+            self._told = (host.strip("[]") or self.address.hosts[0][0], int(port))
 
     async def _connect(self, patience: float) -> Wire:
         if self.address.kind == "sentinel":
@@ -46,7 +48,8 @@ class Connector:
         problem: Exception = OSError("no host is named")
         for host in self.address.hosts:
             try:
-                return await self._enter(host, patience)
+                async with asyncio.timeout(self._each):
+                    return await self._enter(host, patience)
             except (OSError, Lost) as error:
                 problem = error
         raise problem
@@ -54,21 +57,27 @@ class Connector:
     async def _primary(self) -> Host:
         """Ask the sentinels, one after the other, which server takes writes now."""
         problem = "no sentinel answers"
-        ask = frame(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", self.address.service)
         for sentinel in self.address.hosts:
-            with suppress(OSError, Lost):
-                wire = await self._dial(sentinel, CONNECT_SECONDS)
-                try:
-                    for login in self._sentinel_login():
-                        await wire.call(login)
-                    if found := await wire.call(ask):
-                        return found[0].decode(), int(found[1])
-                    problem = f"the sentinels do not know {self.address.service!r}"
-                except ServerError as error:
-                    problem = error.code
-                finally:
-                    await wire.close()
+            try:
+                async with asyncio.timeout(self._each):
+                    if found := await self._ask_sentinel(sentinel):
+                        return found
+                problem = f"the sentinels do not know {self.address.service!r}"
+            except ServerError as error:
+                problem = error.code
+            except (OSError, Lost):
+                continue
         raise OSError(problem)
+
+    async def _ask_sentinel(self, sentinel: Host) -> Host | None:
+        wire = await self._dial(sentinel, CONNECT_SECONDS)
+        try:
+            for login in self._sentinel_login():
+                await wire.call(login)
+            found = await wire.call(frame(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", self.address.service))
+            return (found[0].decode(), int(found[1])) if found else None
+        finally:
+            await wire.close()
 
     async def _enter(self, host: Host, patience: float) -> Wire:
         wire = await self._dial(host, patience)
@@ -86,9 +95,7 @@ class Connector:
     async def _dial(self, host: Host, patience: float) -> Wire:
         loop = asyncio.get_running_loop()
         transport, wire = await loop.create_connection(lambda: Wire(patience), *host, ssl=self._tls)
-        line = transport.get_extra_info("socket")
-        with suppress(OSError, AttributeError):
-            line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        _keep_alive(transport.get_extra_info("socket"))
         return wire
 
     def _login(self) -> Iterator[bytes]:
@@ -101,6 +108,15 @@ class Connector:
     def _sentinel_login(self) -> Iterator[bytes]:
         options = self.address.options
         yield from _auth(options.get("sentinel_username", ""), options.get("sentinel_password", ""))
+
+
+def _keep_alive(line: socket.socket) -> None:
+    """Let the kernel find out that nobody is there any more, while we wait for somebody to speak."""
+    with suppress(OSError, AttributeError):
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 3)
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
 
 
 def _auth(username: str, password: str) -> Iterator[bytes]:

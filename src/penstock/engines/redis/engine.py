@@ -32,12 +32,10 @@ from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
 from penstock.model.job import Claim, Enqueued, NewJob
-from penstock.model.outcome import EXPIRED, Released
+from penstock.model.outcome import EXPIRED, NOT_RECEIVED
 from penstock.model.states import State
 
 logger = logging.getLogger(__name__)
-
-_NOT_RECEIVED = Released("its claim was not received")
 
 
 class RedisEngine(Inspection):
@@ -45,7 +43,7 @@ class RedisEngine(Inspection):
 
     def __init__(self, url: str, *, schema: str = "penstock", clock: Clock | None = None) -> None:
         super().__init__(url, schema, clock or EngineClock())
-        self._bell = Bell(self._connector, self._prefix)
+        self._bell = Bell(self._connector, self._prefix, self._server.ask)
 
     # -- life ---------------------------------------------------------------------------------------
     async def open(self) -> None:
@@ -139,7 +137,7 @@ class RedisEngine(Inspection):
         return bool(await self._do("progress", *held, progress.encode()))
 
     async def release(self, worker: str, request: str) -> int:
-        end = pack_end(Settlement("", "", _NOT_RECEIVED), taken=True)
+        end = pack_end(Settlement("", "", NOT_RECEIVED), taken=True)
         count: int = await self._do("release", worker.encode(), request.encode(), end)
         return count
 

@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.engines.redis.codec import STATES, has_key, kind_of, pack_base, raw_id, text_id
+from penstock.engines.redis.codec import (
+    STATES,
+    has_key,
+    is_plain,
+    kind_of,
+    pack_base,
+    pack_plain,
+    raw_id,
+    text_id,
+)
 from penstock.engines.redis.instants import micro, number
 from penstock.model.job import Enqueued, NewJob
 from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State
+
+_NONE: dict[bytes, bytes] = {}
 
 
 def arguments(jobs: Sequence[NewJob]) -> list[bytes]:
@@ -18,14 +29,15 @@ def arguments(jobs: Sequence[NewJob]) -> list[bytes]:
     shared: tuple[Any, ...] | None = None
     start = size = 0
     for job in jobs:
-        extras = _extras(job)
+        plain = is_plain(job)
+        extras = _NONE if plain else _extras(job)
         mine = (job.queue, job.task, job.lane, job.delay, job.priority, *extras)
         if mine != shared:
             if shared is not None:
                 told[start] = number(size)
             shared, start, size = mine, len(told), 0
             told += group_head(job, b"".join(extras))
-        told += (raw_id(job.id), pack_base(job), *extras.values())
+        told += (raw_id(job.id), pack_plain(job) if plain else pack_base(job), *extras.values())
         size += 1
     if shared is not None:
         told[start] = number(size)

@@ -68,7 +68,9 @@ def _version(info: Info) -> Finding:
             Level.UNSAFE,
             f"{name} {version} is too old; Penstock needs Redis 7 or later, or Valkey",
         )
-    return Finding("version", Level.OK, f"{name} {version}, {info.get('redis_mode', 'standalone')}")
+    # Valkey calls itself standalone by the old name, whatever it is.
+    mode = info.get("server_mode") or info.get("redis_mode", "standalone")
+    return Finding("version", Level.OK, f"{name} {version}, {mode}")
 
 
 def _eviction(info: Info) -> Finding:
@@ -123,7 +125,7 @@ def _persistence(info: Info, fsync: str | None, save: str | None) -> Finding:
         lost = "everything since the last snapshot, if there are any"
     return Finding(
         "persistence",
-        Level.WARNING,
+        Level.UNSAFE,
         f"the append-only file is off: a crash of the server loses {lost}; set appendonly to yes",
     )
 

@@ -96,8 +96,7 @@ class Server:
 
     async def _problem(self, error: ServerError) -> EngineError:
         if error.code in failures.ELSEWHERE:
-            if error.code == "MOVED":
-                self._connector.moved(str(error))
+            self._connector.told(error)
             wire, self._wire = self._wire, None
             if wire is not None:
                 await wire.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from struct import Struct
 from typing import Any
 
@@ -13,10 +14,12 @@ from penstock.engines.redis.instants import micro, number
 from penstock.model.job import Claim
 from penstock.model.lanes import parked_lane
 from penstock.model.outcome import COMPLETED, Completed, Outcome
+from penstock.model.priority import HEAD_START, Priority
 
 _PLAIN = Struct("<16s16sd")  # id, token, ran_for
 _END = Struct("<16s16sdcBd")  # and state, flags, delay
 _REFUND, _KEEP_PLACE, _SUSPECT, _CRASHED, _RESCUED, _KEEP, _TAKEN = 1, 2, 4, 8, 16, 32, 64
+_UNORDERED = b"2"
 _STRANGER = NOBODY  # no job has this id
 
 
@@ -104,13 +107,18 @@ class Wanted:
     def read(self, answer: Sequence[Any]) -> list[Claim]:
         """The claims in an answer: after the first two, three values for each."""
         tokens = self._tokens
-        return [
+        claims = [
             read_claim(answer[i], answer[i + 1], answer[i + 2], tokens[start : start + 32])
-            for start, i in enumerate_tokens(len(answer))
+            for start, i in _enumerate_tokens(len(answer))
         ]
+        return sorted(claims, key=_rank) if answer[0] == _UNORDERED else claims
 
 
-def enumerate_tokens(length: int) -> list[tuple[int, int]]:
+def _rank(claim: Claim) -> tuple[datetime, str]:
+    return claim.due_at - timedelta(seconds=HEAD_START[Priority(claim.priority)]), claim.id
+
+
+def _enumerate_tokens(length: int) -> list[tuple[int, int]]:
     """Where the token of each claim begins, and the claim itself."""
     return [((i - 2) // 3 * 32, i) for i in range(2, length, 3)]
 

@@ -11,7 +11,7 @@ from penstock.engines.sqlite.ending import end_run, take_back
 from penstock.engines.sqlite.session import Tx
 from penstock.model.errors import WorkerExpired
 from penstock.model.job import Claim
-from penstock.model.outcome import Completed, Released
+from penstock.model.outcome import NOT_RECEIVED, Completed
 from penstock.model.states import State
 
 _ACTIVE, _COMPLETED = State.ACTIVE.value, State.COMPLETED.value
@@ -41,7 +41,7 @@ def release(tx: Tx, worker: str, request: str) -> int:
     """Hand back what one claim took and nobody received."""
     rows = tx.rows("held_by_request", (worker, request))
     for row in rows:
-        take_back(tx, row, Released("its claim was not received"))
+        take_back(tx, row, NOT_RECEIVED)
     return len(rows)
 
 
@@ -79,10 +79,10 @@ def _end(tx: Tx, end: Settlement) -> bool:
 
 
 def _had_ended(tx: Tx, end: Settlement) -> bool:
-    """Whether an earlier call with this token got through. Where no record is kept, none is the proof."""
+    """Whether an earlier call with this token got through. Where none is kept, no record is the proof."""
     row = tx.row("token", {"id": end.id})
     if row is None:
-        return not end.keep
+        return not end.keep and type(end.outcome) is Completed
     return bool(row["token"] == end.token and row["state"] != _ACTIVE)
 
 

@@ -196,7 +196,8 @@ end
 
 -- `first` is where the want begins in ARGV:
 --   worker, request, limit, tokens (16 bytes each), tasks, then each queue and how many of it at most.
--- Answers: '1' alive or '0' not, how many ids had no record, then id, base and what a rerun must tell, for each.
+-- Answers: '1' alive, '2' alive and the jobs not in order of rank, or '0' not; how many ids had no record; then id, base
+--   and what a rerun must tell, for each.
 local function claim(now, first)
   local want, rounds = read_want(first, now), 0
   if not is_alive(want.worker, now) then return { '0', 0 } end
@@ -211,6 +212,6 @@ local function claim(now, first)
   change('HSET', RUNS, want.runs)
   change('SADD', p .. 'held:' .. want.worker, want.ids)
   tell(lanes)
-  want.answer[2] = want.lost
+  want.answer[1], want.answer[2] = rounds > 1 and '2' or '1', want.lost
   return want.answer
 end

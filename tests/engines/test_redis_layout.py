@@ -1,0 +1,278 @@
+"""The keys: one slot, known names, no expiry, little memory, and a cost that does not grow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import penstock.engines.redis
+from conformance.kit import (
+    TASK,
+    claim,
+    counts,
+    end,
+    failed,
+    finish,
+    gone,
+    make_id,
+    new,
+    news,
+    parked,
+    put,
+    register,
+    retried,
+    settle,
+    take,
+    want,
+)
+from engines.redis_kit import commands, fresh_engine, keys
+from penstock.engine import JobFilter, Recovery, Retention
+from penstock.engines.redis.scripts import scripts
+from penstock.model.names import check_name
+from penstock.model.states import State
+from servers import REDIS_MAKES, RedisServer, redis_server
+
+LUA = Path(penstock.engines.redis.__file__).parent / "lua"
+VERBS = sorted(path.name for path in LUA.glob("[!_]*.lua"))
+
+# Every key there may be; documented in docs/redis.md.
+PATTERNS = [
+    "schema",
+    "jobs",
+    "runs",
+    "lanes",
+    "delayed",
+    "expiring",
+    "keys",
+    "bykey",
+    "owners",
+    "kinds",
+    "counts",
+    "queues",
+    "cleanups",
+    "workers",
+    "worker",
+    "dead",
+    "dead:failed",
+    "lane:.+",
+    "live:.+:.+",
+    "done:.+:.+",
+    "bad:.+:.+",
+    "ended:.+",
+    "troubled:.+",
+    "held:.+",
+    "cancels:.+",
+    "void:.+",
+    "bell:.+",
+    "dead:open:.+:.+",
+    "dead:past:.+:.+",
+]
+
+
+@pytest.fixture(params=REDIS_MAKES)
+def own_server(request: pytest.FixtureRequest) -> Iterator[RedisServer]:
+    with RedisServer(request.param) as server:
+        yield server
+
+
+# -- names ------------------------------------------------------------------------------------------------
+
+
+async def test_every_key_is_one_that_the_docs_name_in_one_slot_and_none_expires(own_server):
+    async with fresh_engine(own_server) as engine:
+        await live_a_full_life(engine)
+        found = keys(engine, own_server)
+        assert {p for p in PATTERNS if any(re.fullmatch(p, key) for key in found)} == set(PATTERNS)
+        assert [key for key in found if not any(re.fullmatch(p, key) for p in PATTERNS)] == []
+        assert own_server.ask("DBSIZE") == len(found)
+        assert "expires=0" in own_server.info("keyspace")["db0"]
+        slots = {own_server_slot(f"{{{engine.schema}}}:{key}") for key in found}
+        assert len(slots) == 1
+
+
+def own_server_slot(key: str) -> str:
+    """What Redis hashes: the part between the first braces."""
+    return key[key.index("{") + 1 : key.index("}")]
+
+
+async def live_a_full_life(engine) -> None:
+    """Leave a trace in every key."""
+    worker = await register(engine)
+    await finish(engine, key="k", owner="o")
+    dead, old = await finish(engine, outcome=failed()), await finish(engine, outcome=failed())
+    await engine.recover([Recovery(old.id, make_id())])
+    await engine.enqueue([new(delay=60, expire_after=5), new("later")])
+    await engine.settle([end(h, parked(misfit="v0")) for h in await claim(engine)])
+    held = await take(engine, "held")
+    await engine.cancel([held.id], "no")
+    await engine.release(worker, "lost")
+    await engine.set_paused("later", True)
+    await engine.prune(Retention("later"), 1, run="2026-01-01")
+    assert dead.id
+
+
+@pytest.mark.parametrize("name", ["a:b", "a{b", "a}b", "a?b", "a b", "a\nb", "", "x" * 129])
+def test_no_queue_or_task_may_bear_what_separates_words_in_keys(name):
+    with pytest.raises(ValueError, match="not allowed"):
+        check_name("queue", name)
+
+
+async def test_keys_and_owners_of_users_make_no_keys_of_ours(own_server):
+    async with fresh_engine(own_server) as engine:
+        await put(engine, key="plain", owner="plain")
+        before = keys(engine, own_server)
+        for text in ("{x}:y", "*", "}{", "a\nb\r\nDEL x", "live:default:app.work", "\u202e"):
+            await put(engine, key=text, owner=text)
+        assert keys(engine, own_server) == before
+
+
+# -- scripts ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_script_tells_its_keys_arguments_and_answer(name):
+    text = (LUA / name).read_text()
+    shebang, *head = text.splitlines()
+    told = "\n".join(line for line in head if line.startswith("--"))
+    assert shebang.startswith("#!lua")
+    assert "-- KEYS 1 prefix" in told
+    assert "-- ARGV 1 now" in told
+    assert "Returns" in told or "return 1\n" in text
+
+
+CREATING = {"enqueue.lua", "recover.lua", "migrate.lua"}
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_only_what_makes_new_jobs_is_refused_when_memory_is_full(name):
+    shebang = (LUA / name).read_text().splitlines()[0]
+    flagged = "allow-oom" in shebang or "no-writes" in shebang
+    assert flagged is (name not in CREATING)
+
+
+def test_scripts_are_static():
+    for path in LUA.parent.glob("*.py"):
+        assert not re.search(r"\.text\b.*(format|%|\+)", path.read_text()), path.name
+    assert all(b"loadstring" not in script.text for script in scripts().values())
+
+
+# -- memory -----------------------------------------------------------------------------------------------
+
+
+async def test_a_waiting_job_takes_at_most_300_bytes_beside_its_payload(own_server):
+    """The index by which it is listed apart: that is told in the docs."""
+    many = 20_000
+    payload = '{"n":"' + "x" * 60 + '"}'
+    async with fresh_engine(own_server) as engine:
+        await engine.enqueue([new(args=payload)])
+        before = used(own_server)
+        for _ in range(many // 1_000):
+            await engine.enqueue(news(1_000, args=payload))
+        all_of_it = (used(own_server) - before) / many - len(payload)
+        listed = (
+            own_server.ask("MEMORY", "USAGE", f"{{{engine.schema}}}:live:default:{TASK}", "SAMPLES", 0) / many
+        )
+        assert all_of_it - listed <= 300, (all_of_it, listed)
+        assert listed <= 150
+
+
+def used(server: RedisServer) -> int:
+    return int(server.info("memory")["used_memory"])
+
+
+# -- cost -------------------------------------------------------------------------------------------------
+
+
+async def cost(server: RedisServer, verb) -> int:
+    """How many commands a verb makes the server run."""
+    before = sum(commands(server).values())
+    await verb()
+    return sum(commands(server).values()) - before
+
+
+async def test_a_verb_runs_as_many_commands_however_much_waits_runs_or_has_ended(own_server):
+    async with fresh_engine(own_server) as engine:
+        worker = await register(engine, ttl=3_000)
+        await register(engine, "other", ttl=3_000)
+
+        async def verbs() -> list[int]:
+            await engine.enqueue(news(10))
+            held = await claim(engine, limit=10)
+            asked = want(limit=10)
+            job, key = new(), new(key=make_id())
+            return [
+                await cost(own_server, verb)
+                for verb in (
+                    lambda: engine.enqueue([job, key]),
+                    lambda: engine.settle([end(h) for h in held[:5]], asked),
+                    lambda: engine.settle([end(h, retried(60)) for h in held[5:]]),
+                    lambda: engine.beat(worker, 3_000),
+                    lambda: engine.stage(10),
+                    lambda: engine.get(job.id),
+                    lambda: engine.jobs(JobFilter(state=State.COMPLETED), 5),
+                    engine.queues,
+                )
+            ]
+
+        await verbs()  # loads the scripts
+        few = await verbs()
+        await engine.enqueue(news(3_000))
+        many = await claim(engine, worker="other", limit=2_000, each=2_000)
+        await engine.settle([end(h) for h in many[:1_000]])
+        assert (await counts(engine))[State.ACTIVE] >= 1_000
+        crowded = await verbs()
+        assert all(later <= before for later, before in zip(crowded, few, strict=True)), f"{few} {crowded}"
+
+
+async def test_listing_one_state_does_not_wade_through_the_others(own_server):
+    async with fresh_engine(own_server) as engine:
+        await register(engine, ttl=3_000)
+        oldest = await put(engine, delay=60)
+        cancelled = await put(engine)
+        await engine.cancel([cancelled], "no")
+        waiting = await put(engine, "quiet")
+        await engine.enqueue(news(3_000))
+        held = await claim(engine)
+        await engine.settle([end(h) for h in held[:900]])
+        found = {}
+        for name, queue in ((State.DELAYED, None), (State.CANCELLED, None), (State.WAITING, "quiet")):
+            where = JobFilter(state=name, queue=queue)
+            looks = await cost(own_server, lambda where=where: engine.jobs(where, 50))
+            [job] = await engine.jobs(where, 50)
+            found[name] = job.id
+            assert looks < 60, name
+        assert found == {State.DELAYED: oldest, State.CANCELLED: cancelled, State.WAITING: waiting}
+
+
+async def test_a_claim_takes_large_payloads_a_few_at_a_time():
+    async with fresh_engine() as engine:
+        await register(engine)
+        large = '{"x":"' + "x" * 1_000_000 + '"}'
+        await engine.enqueue(news(20, args=large))
+        first = await claim(engine)
+        assert 4 <= len(first) < 20
+        rest = await claim(engine)
+        assert len(first) + len(rest) == 20
+        assert all([await settle(engine, h) for h in first + rest])
+
+
+async def test_a_list_of_large_payloads_comes_in_several_looks():
+    async with fresh_engine() as engine:
+        large = '{"x":"' + "x" * 1_000_000 + '"}'
+        jobs = news(12, args=large)
+        await engine.enqueue(jobs)
+        found = await engine.jobs(JobFilter(), 12)
+        assert [job.id for job in found] == [job.id for job in jobs[::-1]]
+
+
+async def test_a_rescue_empties_a_worker_of_thousands_in_bounded_steps():
+    async with fresh_engine() as engine:
+        worker = await register(engine)
+        await engine.enqueue(news(1_300))
+        await claim(engine, limit=2_000, each=2_000)
+        assert len(await engine.rescue_worker(worker, frozenset(), gone)) == 1_300
+        assert await engine.workers() == []
+        assert redis_server().ask("EXISTS", f"{{{engine.schema}}}:held:{worker}") == 0
