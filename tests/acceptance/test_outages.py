@@ -6,7 +6,6 @@ import contextlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,6 @@ from acceptance.world import World
 from servers import PostgresServer, RedisServer
 
 Server = PostgresServer | RedisServer
-CRASH: dict[type[Server], Any] = {PostgresServer: "immediate", RedisServer: "KILL"}
 
 
 @pytest.fixture(params=["postgres", "redis"])
@@ -60,7 +58,7 @@ def test_a_worker_outlives_an_outage_of_many_leases_and_goes_on_by_itself(
     server: Server, outpost: World
 ) -> None:
     tree = outpost.start(lease=1)
-    server.stop(CRASH[type(server)])
+    server.stop()
     eventually(lambda: tree.log().count("could not start") >= 2, 60, "tried anew, in vain")
     server.start()
     jobs.on_loop.enqueue(seconds=0).result(timeout=40)

@@ -130,6 +130,7 @@ def test_the_public_names_are_pinned() -> None:
         "Unrecoverable",
         "ValueTooLarge",
         "WorkerExpired",
+        "WorkerStuck",
     ]
     assert sorted(penstock.__all__) == penstock.__all__ == dir(penstock)
     assert all(hasattr(penstock, name) for name in penstock.__all__)
