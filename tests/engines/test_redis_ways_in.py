@@ -104,7 +104,7 @@ async def test_a_user_with_few_rights_is_enough():
     """What docs/redis.md tells to grant."""
     schema = fresh_schema()
     rights = ["~{%s}:*" % schema, "+@all", "-@admin", "-@dangerous", "+info"]  # noqa: UP031
-    with RedisServer() as server:
+    with RedisServer(appendonly="yes") as server:
         server.ask("ACL", "SETUSER", "ana", "on", ">hush", *rights)
         server.ask("SET", "theirs", "1")
         async with fresh_engine(url=f"redis://ana:hush@127.0.0.1:{server.port}", schema=schema) as engine:
