@@ -78,6 +78,7 @@ def _where() -> dict[str, Any]:
         "pid": os.getpid(),
         "parent": os.getppid(),
         "main_thread": threading.current_thread() is threading.main_thread(),
+        "switch_interval": sys.getswitchinterval(),
     }
 
 

@@ -40,6 +40,10 @@ def test_async_handlers_run_on_the_loop_sync_ones_in_threads_and_process_ones_in
     assert (in_process["parent"], in_process["main_thread"]) == (warm, True)
 
 
+def test_handlers_and_the_loop_pass_the_interpreter_on_before_a_millisecond_is_over(steady: World) -> None:
+    assert jobs.in_thread.enqueue().result(timeout=PATIENCE)["switch_interval"] < 0.001
+
+
 def test_progress_is_visible_while_the_handler_runs(steady: World) -> None:
     job = jobs.halfway.enqueue()
     seen = eventually(lambda: steady.look(job.id).progress, PATIENCE, "progress")

@@ -26,9 +26,14 @@ from penstock.runtime.worker import Worker
 
 log = logging.getLogger("penstock.worker")
 
+# Seconds after which a thread must pass the interpreter on. The loop, the threads of handlers and SQLite's
+# writer want it by turns; with the default of 5 ms the writer stands still while the loop is busy.
+SWITCH_INTERVAL = 0.0002
+
 
 def main(fd: int, board_fd: int, parent: int) -> None:
     die_with_parent(parent)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     # The terminal's Ctrl-C reaches the whole process group: only the supervisor answers it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     link = socket.socket(fileno=fd)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from penstock.tasks.task import Task
 
 
+_UNREAD = Retry()  # the policy of a run whose options were not read yet
+
+
 class Stop(Enum):
     """Why a run is being ended from outside."""
 
@@ -50,7 +53,7 @@ class Running:
         self.loop = loop
         self.started = time.monotonic()
         self.task: Task[..., Any] | None = None
-        self.policy = Retry()  # until its options are read
+        self.policy = _UNREAD
         self.args: dict[str, Any] = {}
         self.timeout: float | None = None
         self.deadline: float | None = None
