@@ -23,7 +23,7 @@ class FakeSupervised:
 
     def __init__(self, *_: object) -> None:
         self.drained: list[bool] = []
-        self.lived = 0.0
+        self.worked = 0.0
         self.ended_well = False
         self.began = False
         self.over = asyncio.Event()
@@ -40,6 +40,9 @@ class FakeSupervised:
         if life == "begins, and is not heard of again":
             self.began = True
             raise EngineUnavailable("away")
+        if isinstance(life, float):
+            self.began, self.worked = True, life
+            return
         if life is not None:
             self.began = True
             self.ended_well = life == "well"
@@ -87,6 +90,26 @@ async def test_a_worker_that_ends_is_replaced(fake: type[FakeSupervised]) -> Non
     boss.stop()
     assert await running == 0
     assert fake.born[4].drained == [True]
+
+
+async def test_a_worker_that_was_killed_at_work_is_replaced_at_once_and_one_that_dies_young_is_not(
+    fake: type[FakeSupervised], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_off: list[int] = []
+
+    class Recorded(supervisor.Backoff):
+        def next(self) -> float:
+            put_off.append(len(fake.born))
+            return super().next()
+
+    monkeypatch.setattr(supervisor, "Backoff", Recorded)
+    fake.lives = [supervisor.STEADY, supervisor.STEADY + 1, 0.1, supervisor.STEADY]
+    boss = make_supervisor()
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 5)
+    boss.stop()
+    assert await running == 0
+    assert [nth for nth in put_off if nth < 5] == [3]
 
 
 async def test_an_app_that_never_started_ends_the_supervisor_with_the_reason(

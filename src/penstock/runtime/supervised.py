@@ -52,12 +52,11 @@ class Supervised:
         self._writer: asyncio.StreamWriter | None = None
         self._killer: asyncio.TimerHandle | None = None
         self._grace = 30.0
-        self._began = time.monotonic()
+        self._began_at: float | None = None  # it was registered and told to go
         self._drain: str | None = None
         self._leaving: str | None = (
             None  # why, once it has said so itself; its exit code may be a job's doing
         )
-        self.began = False  # it was registered and told to go
 
     @property
     def ended_well(self) -> bool:
@@ -65,8 +64,14 @@ class Supervised:
         return self._leaving is not None
 
     @property
-    def lived(self) -> float:
-        return time.monotonic() - self._began
+    def began(self) -> bool:
+        """Whether it was registered and told to go."""
+        return self._began_at is not None
+
+    @property
+    def worked(self) -> float:
+        """Seconds since it was told to go."""
+        return 0.0 if self._began_at is None else time.monotonic() - self._began_at
 
     def drain(self, *, now: bool) -> None:
         """Ask the worker to end; kill it when it does not."""
@@ -124,7 +129,7 @@ class Supervised:
         log.info(
             "worker %s takes jobs from %s, %d at once", worker.name, ", ".join(worker.queues), worker.slots
         )
-        self.began = True
+        self._began_at = time.monotonic()
         self._tell({"go": True})
         if self._drain is not None:
             self._tell({"drain": self._drain})

@@ -23,7 +23,7 @@ log = logging.getLogger("penstock.supervisor")
 
 OpenEngine = Callable[[str, str], Awaitable[Engine]]  # url, schema
 
-STEADY = 10.0  # seconds a worker must live for its restart not to be put off
+STEADY = 2.0  # seconds a worker must have worked for the next one to start at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,7 @@ class Supervisor:
         finally:
             self._has_begun()
             self._workers.remove(worker)
-        return worker.ended_well or worker.lived >= STEADY
+        return worker.ended_well or worker.worked >= STEADY
 
     def _has_begun(self) -> bool:
         """Whether a worker ever began: the app and its engine were good then, so what is wrong may pass."""
