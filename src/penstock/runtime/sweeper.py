@@ -83,7 +83,7 @@ class Sweeper:
             log.warning(
                 "rescued job %s (%s) from lost worker %s: %s", job.id, job.task, job.worker, job.state
             )
-        return 0.0 if len(rescued) >= STEP else jittered(min(10.0, self._options.lease / 3))
+        return 0.0 if len(rescued) >= STEP else jittered(min(10.0, self._options.lease / 6))
 
     async def expire(self) -> float:
         return 0.0 if await self._engine.expire(STEP) >= STEP else jittered(30.0)
