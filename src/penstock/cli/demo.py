@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.console import Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TextColumn
@@ -34,16 +33,12 @@ SLOTS = 10
 PATIENCE = 25.0  # seconds after which the demo ends whatever is left
 
 
-def register(app: typer.Typer) -> None:
-    app.command(rich_help_panel="Run")(demo)
-
-
-def demo() -> None:
-    """Watch a few hundred jobs run, retry, crash and recover, in ten seconds."""
+def run() -> int:
+    """The exit code."""
     logging.getLogger("penstock").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
         os.environ["PENSTOCK_URL"] = f"sqlite:///{Path(folder, 'demo.db')}"
-        raise typer.Exit(asyncio.run(_run()))
+        return asyncio.run(_run())
 
 
 @dataclass

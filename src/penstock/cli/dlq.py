@@ -7,7 +7,6 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.progress import Progress
 from rich.text import Text
 
 from penstock.cli import common
@@ -176,6 +175,8 @@ def recover_all(
 async def _recover_all(ref: str | None, where: DeadFilter, rate: float, limit: int | None) -> list[str]:
     penstock = load(ref)
     async with penstock:
+        from rich.progress import Progress  # noqa: PLC0415 - slow to load
+
         with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
             bar = progress.add_task("Recovering", total=None)
             ids = []

@@ -1,9 +1,10 @@
-"""Working: `worker` under a supervisor, `dev` in one process."""
+"""Working: `worker` under a supervisor, `dev` in one process, `demo` to watch."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from typing import Annotated, Any
 
@@ -17,7 +18,6 @@ from penstock.runtime.reload import Reloader
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
 from penstock.tasks.inherit import MAX_PROCESSES, MAX_SLOTS
 from penstock.tasks.loading import find_ref
-from penstock.tasks.settings import Settings
 
 QueuesOption = Annotated[
     list[str] | None, typer.Option("--queue", "-q", help="Only these queues; give it again for more")
@@ -31,6 +31,7 @@ LevelOption = Annotated[str, typer.Option("--log-level", help="debug, info, warn
 def register(app: typer.Typer) -> None:
     app.command(rich_help_panel="Run")(worker)
     app.command(rich_help_panel="Run")(dev)
+    app.command(rich_help_panel="Run")(demo)
 
 
 def worker(
@@ -57,13 +58,22 @@ def worker(
     wishes = {"queues": queue, "slots": concurrency, "lease": lease, "grace": grace}
     options = SupervisorOptions(
         app_ref=find_ref(app),
-        processes=Settings().processes if processes is None else processes,
+        processes=_processes_by_environment() if processes is None else processes,
         wishes={name: wish for name, wish in wishes.items() if wish is not None},
         log_level=log_level.upper(),
     )
     code = asyncio.run(_supervise(options, reload=reload))
     signals.ignore()
     sys.exit(code)
+
+
+def _processes_by_environment() -> int:
+    # Settings take longer to load than all the rest: a supervisor that need not know them starts sooner.
+    if "PENSTOCK_PROCESSES" not in os.environ:
+        return 1
+    from penstock.tasks.settings import Settings  # noqa: PLC0415
+
+    return Settings().processes
 
 
 async def _supervise(options: SupervisorOptions, *, reload: bool) -> int:
@@ -92,6 +102,13 @@ def dev(
     known = counted(len(penstock.tasks), "task")
     say(f"Penstock on {penstock.safe_url}; {known}. Reloads on change. Ctrl-C ends.")
     worker(app=ref, concurrency=concurrency, processes=1, grace=5.0, reload=True, log_level=log_level)
+
+
+def demo() -> None:
+    """Watch a few hundred jobs run, retry, crash and recover, in ten seconds."""
+    from penstock.cli.demo import run  # noqa: PLC0415 - what it shows with is slow to load
+
+    raise typer.Exit(run())
 
 
 def _configure_logs(level: str) -> None:
