@@ -13,7 +13,7 @@ import pytest
 
 from conftest import no_leaks
 from penstock.engine import Level
-from penstock.engines.sqlite import lock
+from penstock.engines.sqlite import forks
 from penstock.engines.sqlite.engine import SqliteEngine
 from penstock.model.errors import AccessRefused, EngineError, EngineUnavailable
 
@@ -90,7 +90,7 @@ async def test_trouble_that_may_pass_is_one_to_try_again(folder, monkeypatch, nu
     def fails(*_: object) -> int:
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(lock.os, "open", fails)
+    monkeypatch.setattr(forks.os, "open", fails)
     engine = SqliteEngine(str(folder / "jobs.db"))
     for verb in (engine.open, engine.migrate):
         with pytest.raises(EngineUnavailable, match=os.strerror(number)):

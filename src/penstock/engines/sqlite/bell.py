@@ -16,6 +16,7 @@ from pathlib import Path
 
 from penstock.engines.sqlite.connection import connect_reader
 from penstock.engines.sqlite.files import Files
+from penstock.engines.sqlite.forks import Desk
 from penstock.model.errors import EngineUnavailable
 
 POLL = 0.5  # seconds between looks at the file, give or take a fifth
@@ -94,6 +95,9 @@ class Listener:
         self._socket.setblocking(False)
         self._bind()
         self._stopped = threading.Event()
+        self._connection: sqlite3.Connection | None = None  # of who is at the desk
+        self._version = -1
+        self._desk = Desk(files, self._disconnect)
         self._thread = threading.Thread(target=self._loop, name="penstock-sqlite-listener", daemon=True)
         self._thread.start()
 
@@ -118,8 +122,6 @@ class Listener:
         raise EngineUnavailable(f"cannot listen in {self._folder}: it is taken away again and again")
 
     def _loop(self) -> None:
-        connection = connect_reader(self._files)
-        version = -1
         chance = random.Random()  # the global one is the user's, who may have seeded it
         try:
             while not self._stopped.is_set():
@@ -127,12 +129,29 @@ class Listener:
                 if heard:
                     self._hear()
                     continue
-                found = _version(connection, version)
-                if found != version:
-                    version = found
+                with self._desk:
+                    changed = self._look()
+                if changed:
                     self._ring(None)
         finally:
-            connection.close()
+            with self._desk:
+                self._disconnect()
+
+    def _look(self) -> bool:
+        """Whether there was a commit of another connection since the last look, or may have been."""
+        try:
+            self._connection = self._connection or connect_reader(self._files)
+            found: int = self._connection.execute("pragma data_version").fetchone()[0]
+        except sqlite3.Error:
+            return False
+        before, self._version = self._version, found
+        return found != before
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+            self._version = -1  # what another connection counts is no measure for the next
 
     def _hear(self) -> None:
         rung: set[str] = set()
@@ -143,12 +162,3 @@ class Listener:
                     self._ring(None)
                 rung.update(message.decode().split(_SEPARATOR))
         self._ring(rung)
-
-
-def _version(connection: sqlite3.Connection, last: int) -> int:
-    """A number that changes with every commit of another connection; the last one where it cannot be read."""
-    try:
-        version: int = connection.execute("pragma data_version").fetchone()[0]
-    except sqlite3.Error:
-        return last
-    return version

@@ -23,7 +23,17 @@ from penstock.engine import (
     Want,
     WorkerInfo,
 )
-from penstock.engines.sqlite import claim, enqueue, examine, inspection, operate, settle, upkeep, workers
+from penstock.engines.sqlite import (
+    claim,
+    enqueue,
+    examine,
+    forks,
+    inspection,
+    operate,
+    settle,
+    upkeep,
+    workers,
+)
 from penstock.engines.sqlite.connection import check_synchronous
 from penstock.engines.sqlite.failures import typed_errors
 from penstock.engines.sqlite.files import Files, check_place
@@ -90,6 +100,7 @@ class SqliteEngine:
             return await asyncio.to_thread(self._migrate)
 
     async def examine(self) -> list[Finding]:
+        forks.check(self._files.database)
         return await asyncio.to_thread(examine.examine, self._files, self._synchronous)
 
     # -- in ---------------------------------------------------------------------------------------
@@ -221,6 +232,7 @@ class SqliteEngine:
 
     def _check_place(self) -> None:
         if not self._files.in_memory:
+            forks.check(self._files.database)
             check_place(self._files, allow_network=self._allow_network)
 
     def _migrate(self) -> list[str]:

@@ -13,6 +13,7 @@ from penstock.engines.sqlite import schema
 from penstock.engines.sqlite.connection import connect_reader
 from penstock.engines.sqlite.failures import typed_errors
 from penstock.engines.sqlite.files import Files, check_place
+from penstock.engines.sqlite.forks import Desk
 from penstock.model.errors import EngineError
 
 MENDED = (3, 51, 3)  # the first release without the bug in the write-ahead log
@@ -69,7 +70,7 @@ def _schema(files: Files) -> Iterator[Finding]:
         yield Finding("schema", Level.OK, "there is no file yet; the first use makes it")
         return
     try:
-        with typed_errors(files.database), closing(connect_reader(files)) as connection:
+        with typed_errors(files.database), Desk(files), closing(connect_reader(files)) as connection:
             schema.check(connection, files.database)
         yield Finding("schema", Level.OK, "the schema is up to date")
     except EngineError as error:

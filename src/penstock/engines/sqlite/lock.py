@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import fcntl
-import os
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
+
+from penstock.engines.sqlite.forks import Descriptor
 
 
 class FileLock(AbstractContextManager["FileLock"]):
     """A lock between processes, and between threads that have an object each."""
 
     def __init__(self, path: str) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._file = Descriptor(path)
 
     def __enter__(self) -> Self:
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        fcntl.flock(self._file.number, fcntl.LOCK_EX)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        fcntl.flock(self._file, fcntl.LOCK_UN)
+        fcntl.flock(self._file.number, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        os.close(self._file)
+        self._file.close()
 
 
 class FairLock(FileLock):

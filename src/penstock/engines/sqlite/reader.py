@@ -12,6 +12,7 @@ from penstock.engines.sqlite.beats import Beats
 from penstock.engines.sqlite.connection import connect_reader
 from penstock.engines.sqlite.failures import is_callers_fault, typed
 from penstock.engines.sqlite.files import Files
+from penstock.engines.sqlite.forks import Desk
 from penstock.engines.sqlite.instants import now_by
 from penstock.engines.sqlite.session import Session
 from penstock.model.clock import Clock
@@ -27,15 +28,21 @@ class Reader:
         self._files = files
         self._clock = clock
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"penstock-sqlite-{name}")
-        self._open: tuple[sqlite3.Connection, Beats] | None = None  # of the thread alone
+        self._open: tuple[sqlite3.Connection, Beats] | None = None  # of who is at the desk
+        self._desk = Desk(files, self._disconnect)
 
     async def run(self, look: Callable[[Session], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self._look, look)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._at_desk, look)
 
     def stop(self) -> None:
         """Finish what is queued, and let go of the files. Blocks."""
         self._pool.shutdown()
-        self._disconnect()
+        with self._desk:
+            self._disconnect()
+
+    def _at_desk(self, look: Callable[[Session], T]) -> T:
+        with self._desk:
+            return self._look(look)
 
     def _look(self, look: Callable[[Session], T]) -> T:
         try:

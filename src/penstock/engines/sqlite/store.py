@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from penstock.engines.sqlite import schema
@@ -12,6 +13,7 @@ from penstock.engines.sqlite.beats import Beats
 from penstock.engines.sqlite.connection import BUSY_SLICE, connect_writer, identity, patiently
 from penstock.engines.sqlite.failures import spoils_connection
 from penstock.engines.sqlite.files import Files
+from penstock.engines.sqlite.forks import Desk
 from penstock.engines.sqlite.instants import now_by
 from penstock.engines.sqlite.lock import FairLock
 from penstock.engines.sqlite.session import Tx
@@ -40,14 +42,20 @@ class Store:
         self._beats: Beats | None = None
         self._identity: tuple[int, int] | None = None
         self._fold_at = FOLD_AT
+        self._desk = Desk(files, self._disconnect)
 
     @property
     def database(self) -> str:
         return self._files.database
 
-    def turn(self) -> AbstractContextManager[object]:
+    @contextmanager
+    def turn(self) -> Iterator[None]:
         """The right to write, among all processes; a database in memory has one process."""
-        return self._lock or nullcontext()
+        with (
+            self._lock or nullcontext(),
+            self._desk,
+        ):  # in this order: a fork need not wait for other processes
+            yield
 
     def open(self) -> None:
         """Connect and check the schema; a new file gets it."""
@@ -65,12 +73,12 @@ class Store:
 
     def begin(self) -> sqlite3.Connection:
         """Open a write transaction, reconnecting where an earlier error cost the connection. Only in turn."""
-        connection = self._connection or self._connect()
         if self._identity is not None and identity(self._path) != self._identity:
             raise EngineUnavailable(
                 f"{self.database} was deleted or replaced while in use; nothing is written to the old file: "
                 "close the engine and open it again"
             )
+        connection = self._connection or self._connect()
         patiently(connection, "begin immediate")
         return connection
 

@@ -75,13 +75,19 @@ class Writer:
         taken: list[Work] = []
         try:
             with self._store.turn():
-                deliver(self._commit(taken))
-                taken.clear()
-                self._store.fold_log()
+                self._commit_and_fold(taken)
         except Exception as error:  # noqa: BLE001 - it travels to the callers
-            self._store.recover_from(error)
             failure = typed(error, self._store.database) if isinstance(error, sqlite3.Error) else error
             deliver([Answer(work.future, None, failure) for work in taken])
+
+    def _commit_and_fold(self, taken: list[Work]) -> None:
+        try:
+            deliver(self._commit(taken))
+            taken.clear()
+            self._store.fold_log()
+        except Exception as error:
+            self._store.recover_from(error)
+            raise
 
     def _commit(self, taken: list[Work]) -> list[Answer]:
         alone = len(self._pending) == 1
