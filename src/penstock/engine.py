@@ -222,7 +222,8 @@ class Engine(Protocol):
 
         A given key that is taken answers with the job that holds it, flagged as duplicate, and creates
         nothing. `again` says that an earlier call with these ids may have succeeded: what is there already,
-        unfinished or finished, is answered as its own and not doubled.
+        unfinished or finished, is answered as its own and not doubled. Unfinished jobs are known without
+        being told: the same jobs may be on their way in twice at once.
         """
         ...
 

@@ -256,3 +256,22 @@ async def test_calling_again_finds_its_own_job_although_its_key_has_passed_on(en
     await engine.recover([Recovery(job.id, heir)])
     assert await engine.enqueue([job], again=True) == [Enqueued(job.id, State.FAILED, False)]
     assert await state(engine, heir) is State.WAITING
+
+
+@pytest.mark.parametrize("key", [None, "given"])
+@pytest.mark.parametrize("count", [1, 2, 70])
+async def test_a_job_that_is_there_already_is_known_by_its_id_without_being_told(engine, count, key):
+    jobs = [new(key=key and f"{key}-{n}") for n in range(count)]
+    first = await engine.enqueue(jobs, again=True)
+    assert await engine.enqueue([*jobs, late := new()]) == [*first, Enqueued(late.id, State.WAITING, False)]
+    assert (await counts(engine))[State.WAITING] == count + 1
+
+
+@pytest.mark.parametrize("count", [1, 70])
+async def test_the_same_jobs_enqueued_at_once_are_there_once(engine, count):
+    jobs = news(count)
+    first, *others = await asyncio.gather(
+        engine.enqueue(jobs), engine.enqueue(jobs, again=True), engine.enqueue(jobs, again=True)
+    )
+    assert others == [first, first]
+    assert (await counts(engine))[State.WAITING] == count

@@ -70,6 +70,12 @@ class PostgresEngine(Inspection):
     async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
         if not jobs:
             return []
+        try:
+            return await self._enqueue(jobs, again=again)
+        except failures.KnownId:
+            return await self._enqueue(jobs, again=True)
+
+    async def _enqueue(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
         if not again and len(jobs) >= enqueue.COPY_FROM:
             return await self._database.transact(lambda c: self._enqueue_by_copy(c, jobs), repeatable=False)
         plan = enqueue.plan(self.schema, jobs, again=again, now=self._clock.now())

@@ -17,6 +17,11 @@ from penstock.model.errors import (
     SchemaMissing,
 )
 
+
+class KnownId(EngineError):
+    """A job with this id is there already, and nothing was written."""
+
+
 _ROLLED_BACK = {
     "40001",  # serialization_failure
     "40P01",  # deadlock_detected
@@ -31,6 +36,8 @@ NOT_OUR_SESSION = {
 _NO_SCHEMA = {"3F000", "42P01", "42883", "42703"}
 _NO_RIGHT = "42501"
 _OVERTIME = "57014"
+_TAKEN = "23505"  # unique_violation
+_IDS = "jobs_pkey"
 # The driver does not pass on the code of an error that ends a connection before it is one: only its text.
 _NOT_LET_IN = re.compile(
     r"authentication failed|role .* does not exist|database .* does not exist|not permitted to log in"
@@ -54,6 +61,8 @@ def translate(error: psycopg.Error, *, lost: bool) -> EngineError:
     what = str(error).partition("\n")[0]
     if lost:
         return OutcomeUnknown(f"the connection was lost before the answer came: {what}")
+    if error.sqlstate == _TAKEN and error.diag.constraint_name == _IDS:
+        return KnownId(f"a job with this id is there already: {what}")
     if is_rolled_back(error) or error.sqlstate == _OVERTIME:
         return EngineUnavailable(f"the database could not do it now, nothing happened: {what}")
     if error.sqlstate in _NO_SCHEMA:

@@ -35,7 +35,7 @@ from penstock.engines.sqlite import (
     workers,
 )
 from penstock.engines.sqlite.connection import check_synchronous
-from penstock.engines.sqlite.failures import typed_errors
+from penstock.engines.sqlite.failures import KnownId, typed_errors
 from penstock.engines.sqlite.files import Files, check_place
 from penstock.engines.sqlite.parts import Parts
 from penstock.engines.sqlite.session import Session, Tx
@@ -105,7 +105,12 @@ class SqliteEngine:
 
     # -- in ---------------------------------------------------------------------------------------
     async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
-        return await self._write(lambda tx: enqueue.enqueue(tx, jobs, again=again)) if jobs else []
+        if not jobs:
+            return []
+        try:
+            return await self._write(lambda tx: enqueue.enqueue(tx, jobs, again=again))
+        except KnownId:
+            return await self._write(lambda tx: enqueue.enqueue(tx, jobs, again=True))
 
     # -- run --------------------------------------------------------------------------------------
     async def register(self, worker: WorkerInfo, ttl: float) -> None:

@@ -73,7 +73,7 @@ def _take_key(tx: Tx, job: NewJob, known: States) -> Enqueued | None:
     if state is None:
         tx.change("keys_pass_on", (job.id, *named, holder))
         return None
-    return Enqueued(holder, state, True)
+    return Enqueued(holder, state, holder != job.id)
 
 
 def _states(session: Session, ids: Sequence[str]) -> States:

@@ -8,6 +8,12 @@ from contextlib import contextmanager
 
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown
 
+
+class KnownId(EngineError):
+    """A job with this id is there already, and nothing was written."""
+
+
+_TAKEN = "UNIQUE constraint failed: penstock_jobs.id"
 _PASSING = frozenset(
     {
         sqlite3.SQLITE_BUSY,
@@ -50,7 +56,7 @@ def typed(error: sqlite3.Error, database: str, *, committing: bool = False) -> E
         return OutcomeUnknown(f"{text}; the commit may or may not have reached the disk")
     if code_of(error) in _PASSING:
         return EngineUnavailable(f"{text}; nothing was changed")
-    return EngineError(text)
+    return KnownId(text) if str(error) == _TAKEN else EngineError(text)
 
 
 @contextmanager
