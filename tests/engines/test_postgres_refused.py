@@ -12,7 +12,7 @@ import pytest
 from conftest import no_leaks
 from engines.postgres_kit import ask, fresh_engine
 from penstock.engines.postgres.engine import PostgresEngine
-from penstock.model.errors import AccessRefused, EngineUnavailable
+from penstock.model.errors import AccessRefused, EngineUnavailable, InvalidOption
 from servers import fresh_schema, postgres_server
 
 SECRET = "s3cr3t"
@@ -105,3 +105,20 @@ async def test_rights_that_are_missing_are_told_with_where_to_read_on():
                 await newcomer.migrate()
         finally:
             await ask(f"drop role {role}")
+
+
+@pytest.mark.parametrize("place", ["a..b", "a" * 64, "h:99999", "h:port", "h,a..b"])
+def test_a_host_or_port_that_cannot_be_is_refused_without_repeating_the_url(place):
+    with pytest.raises(InvalidOption, match="in the URL") as told:
+        PostgresEngine(f"postgresql://ana:{SECRET}@{place}/shop")
+    assert SECRET not in str(told.value)
+
+
+@pytest.mark.parametrize("option", ["sslmode", "channel_binding", "connect_timeout", "keepalives"])
+async def test_an_option_that_cannot_be_is_named_at_once(option):
+    engine = PostgresEngine(f"{url()}?{option}=bogus")
+    for verb in (engine.open, engine.migrate, engine.examine):
+        with pytest.raises(InvalidOption, match="bogus") as told:
+            await verb()
+        assert option in str(told.value)
+        assert SECRET not in str(told.value)

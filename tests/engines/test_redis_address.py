@@ -61,6 +61,11 @@ def test_credentials_are_unquoted():
     "url",
     [
         "redis://h:port",
+        "redis://h:70000",
+        "redis://h:-1",
+        "redis://a..b/",
+        "redis://a\0b/",
+        f"redis://{'a' * 64}/",
         "redis://h/x",
         "redis://h/-1",
         "redis://h/1/2",
@@ -94,3 +99,14 @@ def test_no_secret_is_ever_shown(url):
     for shown in (masked(url), repr(address), address.shown):
         assert "w0rd" not in shown
         assert "p@ss" not in shown
+
+
+def test_unknown_options_are_named():
+    with pytest.raises(InvalidOption, match="unknown options: ssl;"):
+        read_url("redis://h?ssl=true")
+
+
+def test_the_rest_of_a_password_is_not_taken_for_the_name_of_an_option():
+    with pytest.raises(InvalidOption) as told:
+        read_url("redis://ana:hal?f=x&word=y@host")
+    assert "word" not in str(told.value).replace("password", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import shutil
 import subprocess
@@ -12,8 +13,9 @@ import pytest
 
 from engines.redis_kit import fresh_engine, live
 from penstock.engine import Level
+from penstock.engines.redis import connector
 from penstock.engines.redis.engine import RedisEngine
-from penstock.model.errors import EngineError, EngineUnavailable, InvalidOption
+from penstock.model.errors import AccessRefused, EngineError, EngineUnavailable, InvalidOption
 from servers import RedisServer, free_port, fresh_schema, missing
 
 
@@ -138,3 +140,22 @@ async def test_a_password_that_changes_is_told_as_such_and_connections_go_on():
             server.ask("CLIENT", "KILL", "USER", "ana")
             with pytest.raises(EngineError, match="password"):
                 await live(engine, "after")
+
+
+async def test_a_server_that_does_not_speak_tls_is_told_as_such(monkeypatch):
+    guests: list[asyncio.Task[None]] = []
+
+    async def plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        guests.append(asyncio.current_task())
+        if await reader.read(6) == b"PING\r\n":
+            writer.write(b"+PONG\r\n")
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+
+    monkeypatch.setattr(connector, "CONNECT_SECONDS", 0.2)
+    async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(AccessRefused, match="does not speak TLS"):
+            await RedisEngine(f"rediss://:secret@127.0.0.1:{port}").open()
+        await asyncio.wait_for(asyncio.gather(*guests), 5)

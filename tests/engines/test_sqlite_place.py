@@ -67,3 +67,9 @@ async def test_a_database_in_memory_leaves_no_file(tmp_path, monkeypatch):
     await engine.wait(["other"], 0)
     await engine.close()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["a\0b.db", "\udc80\ud800.db", "a" * 250, "a/" * 4_000])
+async def test_a_name_no_file_can_have_is_refused(tmp_path, name):
+    with pytest.raises(InvalidOption, match="path of the database"):
+        await SqliteEngine(f"{tmp_path}/{name}").open()

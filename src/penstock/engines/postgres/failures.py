@@ -13,7 +13,9 @@ from penstock.model.errors import (
     AccessRefused,
     EngineError,
     EngineUnavailable,
+    InvalidOption,
     OutcomeUnknown,
+    PenstockError,
     SchemaMissing,
 )
 
@@ -46,6 +48,9 @@ _NOT_LET_IN = re.compile(
 )
 
 
+_BAD_OPTION = re.compile(r"(invalid \w+ value: |bad value for |invalid integer value ).*")
+
+
 def is_lost(error: psycopg.Error, connection_broken: bool) -> bool:
     """Whether the connection went away under the call, so that nobody knows how far it came."""
     return connection_broken or (error.sqlstate or "").startswith(("57P", "08"))
@@ -74,7 +79,7 @@ def translate(error: psycopg.Error, *, lost: bool) -> EngineError:
     return EngineError(f"the database refused the statement: {what}")
 
 
-def not_connected(error: psycopg.Error, address: str) -> EngineError:
+def not_connected(error: psycopg.Error, address: str) -> PenstockError:
     """The error a caller sees where no connection came about."""
     lines = [line.strip() for line in str(error).splitlines()]
     if why := next((line for line in lines if _NOT_LET_IN.search(line)), None):
@@ -82,6 +87,8 @@ def not_connected(error: psycopg.Error, address: str) -> EngineError:
             f"{address} does not let us in: {_without_place(why)}; "
             "check the user, password and database in the URL"
         )
+    if bad := _BAD_OPTION.search(str(error)):
+        return InvalidOption(f"an option in the URL cannot be: {bad[0]}; see libpq's connection parameters")
     return EngineUnavailable(f"cannot connect to {address}: {lines[0] if lines else type(error).__name__}")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.engine import DeadFilter, JobFilter, Parked, QueueState, WorkerInfo
 from penstock.engines.postgres import listing
+from penstock.engines.postgres.address import check_hosts
 from penstock.engines.postgres.catalog import catalog
 from penstock.engines.postgres.database import Call, Database
 from penstock.engines.postgres.pool import Pool
@@ -28,6 +29,7 @@ class Inspection:
         self._sql = catalog(schema)
         self._clock = clock
         self._pool = Pool(url, pool_size)
+        check_hosts(url)
         self._database = Database(self._pool)
 
     def __repr__(self) -> str:

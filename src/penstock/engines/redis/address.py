@@ -8,6 +8,7 @@ from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from penstock.model.errors import InvalidOption
+from penstock.model.hosts import check_host, check_port
 
 Kind = Literal["single", "sentinel", "cluster"]
 Host = tuple[str, int]
@@ -78,6 +79,8 @@ def read_url(url: str) -> Address:
     """InvalidOption where it cannot be read; never repeats it."""
     try:
         return _read(url)
+    except InvalidOption:
+        raise
     except ValueError:
         raise InvalidOption(f"the Redis URL cannot be read; {_HELP}") from None
 
@@ -89,7 +92,7 @@ def _read(url: str) -> Address:
     username, _, password = credentials.partition(":")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     service, database = _place(kind, parts.path, options.pop("db", ""))
-    _check_options(kind, tls, options)
+    _check_options(kind, tls, options, may_name="@" not in parts.query)  # else it may be a password, misread
     return Address(
         kind=kind,
         hosts=tuple(_host(host, _PORTS[kind]) for host in (hosts or "localhost").split(",")),
@@ -119,11 +122,13 @@ def _place(kind: Kind, path: str, database: str) -> tuple[str, int]:
 def _host(text: str, default: int) -> Host:
     name, found, port = text.rpartition(":")
     if not found or text.endswith("]"):
-        return text.strip("[]"), default
-    return name.strip("[]"), int(port)
+        name, port = text, str(default)
+    check_host(name.strip("[]"))
+    return name.strip("[]"), check_port(port)
 
 
-def _check_options(kind: Kind, tls: bool, options: dict[str, str]) -> None:
+def _check_options(kind: Kind, tls: bool, options: dict[str, str], *, may_name: bool) -> None:
     known = (*(_SENTINEL_OPTIONS if kind == "sentinel" else ()), *(_TLS_OPTIONS if tls else ()))
     if unknown := sorted(options.keys() - set(known)):
-        raise InvalidOption(f"the Redis URL has unknown options: {', '.join(unknown)}; {_HELP}")
+        named = f": {', '.join(unknown)}" if may_name else ""
+        raise InvalidOption(f"the Redis URL has unknown options{named}; {_HELP}")

@@ -12,6 +12,7 @@ from penstock.engines.redis.wire import Lost, ServerError, Wire, frame
 from penstock.model.errors import AccessRefused, EngineUnavailable
 
 CONNECT_SECONDS = 5.0
+PROBE_SECONDS = 1.0
 _NAME = b"penstock"
 
 
@@ -31,8 +32,25 @@ class Connector:
                 return await self._connect(patience)
         except (OSError, Lost, TimeoutError) as error:
             self._told = None
+            if self._tls and await self._speaks_plainly():
+                raise AccessRefused(
+                    f"{self.address.shown} does not speak TLS: write redis… instead of rediss… in the URL, "
+                    "or turn TLS on at the server"
+                ) from None
             why = "no answer in time" if isinstance(error, TimeoutError) else _first_line(error)
             raise EngineUnavailable(f"cannot connect to {self.address.shown}: {why}") from None
+
+    async def _speaks_plainly(self) -> bool:
+        """Whether the server answers without TLS: it would wait for the end of a greeting it cannot read."""
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(PROBE_SECONDS):
+                reader, writer = await asyncio.open_connection(*self.address.hosts[0])
+                try:
+                    writer.write(b"PING\r\n")
+                    return (await reader.read(1)) in (b"+", b"-")
+                finally:
+                    writer.close()
+        return False
 
     def told(self, error: ServerError) -> None:
         """Heed a node of the cluster that names another: `MOVED 1234 host:port`."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from penstock.model.errors import AccessRefused, EngineError
+from penstock.model.errors import AccessRefused, EngineError, InvalidOption
 
 MEMORY = ":memory:"
 MOUNTS = Path("/proc/mounts")
@@ -21,7 +22,13 @@ class Files:
 
     @classmethod
     def at(cls, path: str) -> Files:
-        return cls(path if path == MEMORY else os.path.realpath(path))
+        """InvalidOption for what no file system could hold."""
+        try:
+            return cls(path if path == MEMORY else os.path.realpath(path))
+        except ValueError:
+            raise InvalidOption(
+                "the path of the database has a character that no file name may have; write sqlite:///jobs.db"
+            ) from None
 
     @property
     def in_memory(self) -> bool:
@@ -50,6 +57,7 @@ class Files:
 
 def check_place(files: Files, *, allow_network: bool) -> None:
     """Refuse what is not there or may not be written, and file systems whose locks SQLite cannot rely on."""
+    _check_length(files)
     folder = Path(files.database).parent
     if not folder.is_dir():
         raise EngineError(
@@ -65,6 +73,16 @@ def check_place(files: Files, *, allow_network: bool) -> None:
             "SQLite databases are known to break; move it to a local disk, use PostgreSQL, "
             "or pass allow_network=True at your own risk"
         )
+
+
+def _check_length(files: Files) -> None:
+    try:
+        os.lstat(f"{files.beats}-lock")  # the longest of the names beside the database
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise InvalidOption(
+                "the path of the database is too long for this file system; choose a shorter name"
+            ) from None
 
 
 def _check_rights(folder: Path, files: Files) -> None:
