@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from enum import IntEnum
 
 import pytest
 
@@ -57,6 +58,10 @@ def test_the_nearest_option_wins(app: Penstock) -> None:
     assert chooses.policy_for(None) == POLICIES["database"]
 
 
+class Tries(IntEnum):
+    FOUR = 4
+
+
 def test_a_number_changes_the_attempts_and_keeps_the_rest_of_the_policy(app: Penstock) -> None:
     app.queue("hooks", retry="webhook")
     app.queue("once", retry="none")
@@ -69,7 +74,7 @@ def test_a_number_changes_the_attempts_and_keeps_the_rest_of_the_policy(app: Pen
 
     assert nine.retry == POLICIES["webhook"].with_attempts(9)
     assert two.retry == Retry(2)
-    job = nine.using(retry=4).call().job
+    job = nine.using(retry=Tries.FOUR).call().job  # which is a 4, and stored as one
     assert job.max_attempts == 4
     assert nine.policy_for(job.options) == POLICIES["webhook"].with_attempts(4)
 

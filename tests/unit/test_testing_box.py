@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from penstock import CalledInLoop, Context, EngineError, Penstock, Retry, Snooze, State, SyncContext
+from penstock import (
+    CalledInLoop,
+    Context,
+    EngineError,
+    InvalidOption,
+    Penstock,
+    Retry,
+    Snooze,
+    State,
+    SyncContext,
+)
 from penstock.testing import Box, FakeClock, sandbox
 
 
@@ -70,6 +80,12 @@ def test_delayed_jobs_wait_for_the_clock() -> None:
         assert box.drain() == 0
         box.advance(60)
         assert box.drain() == 1
+
+
+@pytest.mark.parametrize("step", [{"seconds": -5}, {"seconds": timedelta(seconds=-1)}, {"minutes": -1}])
+def test_the_clock_never_moves_back(step) -> None:
+    with sandbox(make()) as box, pytest.raises(InvalidOption, match="never back"):
+        box.advance(**step)
 
 
 def test_drain_with_delayed_moves_the_clock_through_every_retry() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from penstock.model.errors import InvalidOption
+
 
 class Clock(Protocol):
     """Says what time it is, or None: then the engine's own clock (the server's, the host's) judges."""
@@ -29,7 +31,10 @@ class FakeClock:
         return self._now
 
     def advance(self, seconds: float | timedelta = 0, **more: float) -> datetime:
-        """Move by `seconds` or a timedelta, and any other part of one (`minutes=`, `hours=`, `days=`)."""
+        """Move on by `seconds` or a timedelta, and any other part of one (`minutes=`, `hours=`, `days=`)."""
         first = seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)
-        self._now += first + timedelta(**more)
+        step = first + timedelta(**more)
+        if step < timedelta(0):
+            raise InvalidOption("a clock moves on and never back; give seconds, minutes or more from 0 on")
+        self._now += step
         return self._now

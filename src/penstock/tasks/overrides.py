@@ -25,10 +25,15 @@ def write(retry: RetryOption | None, timeout: float | Inherited | None) -> str |
     """The overrides as JSON text for `NewJob.options`; None where there are none."""
     options: dict[str, Any] = {}
     if retry is not None:
-        options["retry"] = _plain(retry) if isinstance(retry, Retry) else retry
+        options["retry"] = _plain(retry) if isinstance(retry, Retry) else _bare(retry)
     if timeout is not INHERIT:
         options["timeout"] = timeout
     return dumps(options, MAX_OPTIONS_BYTES, "options") if options else None
+
+
+def _bare(retry: PolicyName | int) -> str | int:
+    """Without the subclass it may be of, an enum's for one, which JSON would not bring back."""
+    return int(retry) if isinstance(retry, int) else str.__str__(retry)
 
 
 @lru_cache(maxsize=1_024)

@@ -35,6 +35,7 @@ create table {schema}.jobs (
     recovered_from uuid,
     -- What another program writes here must be readable, or it would break every list.
     constraint priority_is_1_to_4 check (priority between 1 and 4),
+    constraint one_attempt_at_least check (max_attempts >= 1),
     constraint state_is_unfinished check (state in ('waiting', 'delayed', 'blocked', 'active')),
     constraint instants_before_year_9000
         check (greatest(created_at, due_at, expires_at) < timestamptz '9000-01-01 00:00:00+00')
