@@ -37,7 +37,7 @@ class Session:
 
     def __init__(self, app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
         self.app = app
-        self._board_fd = Board.make_file(5)
+        self._board_fd = Board.make_file()
         self._writers: list[asyncio.StreamWriter] = []
         connect = asyncio.open_connection
 

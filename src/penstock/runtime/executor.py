@@ -47,7 +47,7 @@ class Executor:
         self._on_end = on_end
         self._threads = Threads("penstock-job")
         self._pid = os.getpid()
-        self._free = list(range(board.slots))
+        self._free = board.slots
         self.running: dict[str, Running] = {}
         self.ready: deque[Claim] = deque()
         self._first_ready: Claim | None = None  # when it was last looked at
@@ -79,15 +79,17 @@ class Executor:
         return self.take_back() if stuck else []
 
     def _fill(self) -> None:
-        while self._free and self.ready:
+        while self._free > 0 and self.ready:
             self._start(self.ready.popleft())
 
     def _start(self, claim: Claim) -> None:
-        running = Running(claim, self._free.pop(), asyncio.get_running_loop())
+        running = Running(claim, asyncio.get_running_loop())
+        self._free -= 1
         self.running[claim.token] = running
-        self._board.begin(running.slot, claim.token)
+        self._board.begin(claim.token)
         unfit = self._prepare(running)
         if unfit is not None:
+            self._board.end(claim.token)
             self._finish(running, unfit)
             return
         task = running.task
@@ -171,8 +173,7 @@ class Executor:
 
     def _close(self, running: Running) -> None:
         running.settled = True
-        self._board.end(running.slot)
-        self._free.append(running.slot)
+        self._free += 1
         del self.running[running.claim.token]
         self.per_queue[running.claim.queue] -= 1
 

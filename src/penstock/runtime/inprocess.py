@@ -77,6 +77,9 @@ class InProcessWorker:
         heart.start()
         try:
             await worker.run(burst=burst)
+        except asyncio.CancelledError:
+            worker.board.clear()  # the one who runs us has ended it: no job's doing
+            raise
         finally:
             await heart.stop()
             await self._hand_back(worker)

@@ -98,7 +98,10 @@ class Worker:
 
     # -- life ---------------------------------------------------------------------------------------
     async def run(self, *, burst: bool = False, most: int | None = None) -> None:
-        """Work until told to drain; with `burst`, until nothing is left to do, or `most` runs are settled."""
+        """Work until told to drain; with `burst`, until nothing is left to do, or `most` runs are settled.
+
+        Where it ends by an exception a run may have done that: the board keeps those that are not settled.
+        """
         loops = [self._pump.listen(), self._sweeper.run(), self._watch()]
         tasks = [asyncio.create_task(loop) for loop in loops]
         pumping = asyncio.create_task(self._pump.run())
@@ -110,6 +113,7 @@ class Worker:
                 await self._finish(pumping)
             if self.expired:
                 log.error("this worker was given up: its heartbeat was not seen for %g s", self.options.lease)
+            self.board.clear()
         finally:
             await _cancel(pumping, stop, *tasks)
             self._watchdog.stop()
@@ -159,7 +163,6 @@ class Worker:
     async def _drop_all(self) -> None:
         """Whatever still runs is not ours any more, or is handed back when the process is gone."""
         for running in list(self.executor.running.values()):
-            self.board.end(running.slot)
             if running.handle is not None:
                 running.settled = True
                 await _cancel(running.handle)
