@@ -14,8 +14,8 @@ import pytest
 from penstock.model.decide import Crashed, Deferred, End, Returned, Skipped, Stopped, Unfit
 from penstock.model.failure import Failure, FailureClass
 from penstock.model.outcome import Park
-from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime import board as boards
+from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
 from penstock.runtime.child import described
 from penstock.runtime.options import WorkerOptions
