@@ -11,7 +11,8 @@ from queue import SimpleQueue
 
 import pytest
 
-from penstock.model.decide import Crashed, Deferred, End, Returned, Skipped, Stopped, Unfit
+from penstock import Penstock
+from penstock.model.decide import Crashed, Deferred, End, Lost, Returned, Skipped, Stopped, Unfit
 from penstock.model.failure import Failure, FailureClass
 from penstock.model.outcome import Park
 from penstock.runtime import board as boards
@@ -128,6 +129,7 @@ ENDS: list[End] = [
     Crashed("killed by SIGSEGV"),
     Stopped(cancelled=True),
     Stopped(cancelled=False),
+    Lost("its process was lost"),
     Unfit(Park("task", "nobody knows it")),
     Unfit(Park("task", "does not fit", misfit="v1")),
 ]
@@ -296,3 +298,10 @@ def test_an_error_of_the_users_code_is_told_with_its_line() -> None:
     assert told.startswith("ZeroDivisionError: oops (")
     assert "test_runtime_small.py, line" in told
     assert described(ValueError("never raised")) == "ValueError: never raised"
+
+
+# -- host -------------------------------------------------------------------------------------------
+def test_what_a_worker_is_given_does_not_show_the_password() -> None:
+    host = Penstock("postgresql://ana:secret@nowhere/db").worker_host()
+    assert "secret" in host.url
+    assert "secret" not in repr(host)

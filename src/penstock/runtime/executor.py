@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from penstock.model.decide import Crashed, End, Returned, Unfit, end_of
+from penstock.model.decide import Crashed, End, Lost, Returned, Unfit, end_of
 from penstock.model.errors import InvalidArguments, InvalidValue
 from penstock.model.failure import MAX_MESSAGE, shorten
 from penstock.model.job import Claim
@@ -23,7 +23,7 @@ from penstock.model.retry import Retry
 from penstock.runtime.board import Board
 from penstock.runtime.links import Lines
 from penstock.runtime.running import Running, Stop
-from penstock.runtime.solo import ChildDied, SoloPool
+from penstock.runtime.solo import Bereft, ChildDied, SoloPool
 from penstock.runtime.threads import Threads
 from penstock.tasks.declared import Execute
 from penstock.tasks.registry import Registry
@@ -157,6 +157,9 @@ class Executor:
             end = await self._solo.run(
                 running.claim, lambda text: self._lines.send(running.claim, text), running.begin
             )
+        except Bereft as error:
+            # Nobody knows whose doing that was. A suspect whom it meets again is charged, or it had no end.
+            end = Crashed(str(error)) if running.claim.suspect else Lost(str(error))
         except ChildDied as error:
             end = Crashed(str(error))
         except BaseException as error:  # noqa: BLE001 - stopped from outside: the child has been killed
