@@ -215,6 +215,11 @@ class Executor:
         self._on_end(running, running.stopped())
         self._fill()
 
+    @property
+    def in_threads(self) -> list[Running]:
+        """The runs that nobody can stop."""
+        return [running for running in self.running.values() if running.handle is None]
+
     async def close(self) -> None:
         """End children and idle threads."""
         await self._solo.close()

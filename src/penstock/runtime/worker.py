@@ -120,6 +120,22 @@ class Worker:
             await self._drop_all()
             await self.executor.close()
 
+    async def outlast(self) -> None:
+        """After `run`: until the threads of its handlers have ended, and what they have done is settled.
+
+        Handed back while its thread goes on in this process, a job would run twice at once.
+        """
+        self.drain()
+        for running in self.executor.in_threads:
+            self.executor.stop(running, Stop.SHUTDOWN)
+            log.warning("job %s (%s) still runs in its thread: waiting", running.claim.id, running.claim.task)
+        while self.executor.in_threads and not self.expired:  # noqa: ASYNC110 - the heart may end it too
+            await asyncio.sleep(TICK)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS):
+                while not (self._pump.told or self.expired):
+                    await self._pump.round()
+
     async def _first(self, *tasks: asyncio.Task[Any]) -> None:
         """Until one of the loops ends; one that broke tells why."""
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
