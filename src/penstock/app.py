@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.engine import Engine
 from penstock.model.clock import Clock, EngineClock
-from penstock.model.errors import Duration, EngineError, SchemaMissing, in_seconds
+from penstock.model.errors import Duration, EngineError, OutcomeUnknown, SchemaMissing, in_seconds
 from penstock.model.names import check_schema
 from penstock.model.priority import PriorityOption
 from penstock.ops import Diagnosis, Ops
@@ -22,6 +22,7 @@ from penstock.tasks.declare import Declare
 from penstock.tasks.declared import TaskOptions
 from penstock.tasks.gate import Switch, WhenDisabled
 from penstock.tasks.handle import JobHandle
+from penstock.tasks.home import Opened
 from penstock.tasks.inherit import INHERIT, MAX_SLOTS, Inherited, RetryOption, count
 from penstock.tasks.loading import ref_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
@@ -139,7 +140,7 @@ class Penstock:
     # -- life -----------------------------------------------------------------------------------------
     @property
     def engine(self) -> Engine:
-        """The open engine, to be used on the loop that opened it; EngineError where the app is not open."""
+        """The open engine, to be used on the loop that opened it; EngineError where it is not open there."""
         return self._access.engine
 
     async def migrate(self) -> list[str]:
@@ -203,7 +204,13 @@ class Penstock:
 
     def run_on_engine(self, work: Callable[[Engine], Coroutine[Any, Any, T]], twin: str) -> T:
         """Do `work` with the engine and wait; inside a running loop it refuses and names the async twin."""
-        return self._access.run(lambda opened: work(opened.engine), twin)
+
+        async def once(opened: Opened, again: bool) -> T:
+            if again:
+                raise OutcomeUnknown("the app was closed under this call; look what became of it")
+            return await work(opened.engine)
+
+        return self._access.run(once, twin)
 
     # -- work -----------------------------------------------------------------------------------------
     @property
@@ -220,7 +227,7 @@ class Penstock:
         lease: Duration | None = None,
         grace: Duration | None = None,
     ) -> WorkerHost:
-        """What a worker needs: this app's engine where it is open, else a new one that it opens itself."""
+        """What a worker needs: this app's engine where it is open here, else a new one, opened by it."""
         _warn_of_unread(self.queues)
         chosen = [self.registry.queue(name) for name in (queues or self.queues)]
         self.registry.fingerprints()  # refuses here where a task's annotations cannot be read
@@ -237,8 +244,7 @@ class Penstock:
             accept=self.settings.accepted,
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
         )
-        is_open = self._access.is_open
-        engine = self.engine if is_open else make_engine(self.url, self.schema, self._clock)
+        engine = self.engine if self._access.is_open_here else make_engine(self.url, self.schema, self._clock)
         return WorkerHost(
             engine=engine, registry=self.registry, options=options, url=self.url, schema=self.schema
         )

@@ -44,10 +44,11 @@ def _names(*scripts_of: str) -> Matches:
 
 
 EARS = {
+    # A statement is prepared, and goes by a name that says nothing: it is known by its values.
     "postgres": Ear(
         postgres_done,
-        lambda asked: b"gen_random_uuid()" in asked,
-        lambda asked: b"enqueue" in asked and b"on_loop" in asked,
+        lambda asked: b"on_loop" in asked and not has_jobs(asked),
+        lambda asked: b"on_loop" in asked and has_jobs(asked),
     ),
     "redis": Ear(redis_done, _names("claim", "settle"), _names("enqueue")),
 }

@@ -110,6 +110,24 @@ async def test_a_cancelled_call_does_not_leave_its_answer_to_the_next() -> None:
         assert await rows(engine, "select 2") == [(2,)]
 
 
+async def test_a_call_given_up_while_it_was_prepared_costs_its_session_and_nothing_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer = straight._answer
+
+    async def given_up(session: straight.Session) -> Any:
+        await answer(session)
+        raise asyncio.CancelledError
+
+    async with fresh_engine() as engine:
+        monkeypatch.setattr(straight, "_answer", given_up)
+        with pytest.raises(asyncio.CancelledError):
+            await rows(engine, "select 3")
+        monkeypatch.undo()
+        assert await rows(engine, "select 3") == [(3,)]
+        assert engine._pool.ours
+
+
 async def test_a_pooler_that_mixes_up_sessions_is_noticed_and_nothing_is_prepared_any_more() -> None:
     async with fresh_engine() as engine:
         await engine.enqueue([new()])

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,23 @@ def test_many_threads_open_one_engine(app: Penstock) -> None:
     assert sum(thread.name == "penstock-portal" for thread in threading.enumerate()) == 1
     app.close()
     assert len(set(ids)) == total(app) == 8
+
+
+@pytest.mark.parametrize("place", ["file", "memory"])
+def test_threads_with_loops_that_come_and_go_need_not_open_the_app(tmp_path: Path, place: str) -> None:
+    app = make(f"sqlite:///{tmp_path}/jobs.db" if place == "file" else "sqlite://:memory:")
+    double = app.tasks["double"]
+
+    def in_loops(n: int) -> list[str]:
+        return [asyncio.run(double.aenqueue(n)).id for _ in range(20)]
+
+    def plain(n: int) -> list[str]:
+        return [double.enqueue(n).id for _ in range(20)]
+
+    with ThreadPoolExecutor(5) as pool:
+        calls = [pool.submit(call, 1) for call in (in_loops, in_loops, in_loops, plain, plain)]
+        ids = {job for call in calls for job in call.result(60)}
+    assert len(ids) == total(app) == 100
 
 
 def test_a_database_in_memory_moves_from_the_sync_program_to_a_loop() -> None:

@@ -2,6 +2,7 @@
 
 import uuid
 from datetime import UTC, datetime
+from enum import StrEnum
 
 import pytest
 from hypothesis import given
@@ -132,3 +133,11 @@ def test_the_fake_clock_stands_still_until_it_is_moved():
     assert clock.now() == clock.now() == datetime(2026, 1, 1, tzinfo=UTC)
     assert clock.advance(1.5, minutes=2) == clock.now() == datetime(2026, 1, 1, 0, 2, 1, 500_000, tzinfo=UTC)
     assert EngineClock().now() is None
+
+
+def test_a_text_of_a_kind_of_its_own_becomes_plain_text() -> None:
+    class Tenant(StrEnum):
+        ANA = "ana"
+
+    told = check_text("owner", Tenant.ANA)
+    assert (type(told), told) == (str, "ana")

@@ -31,4 +31,4 @@ def check_text(what: str, text: str) -> str:
         raise InvalidOption(f"{what} must be text of 1 to {MAX_TEXT} characters")
     if "\x00" in text or any("\ud800" <= c <= "\udfff" for c in text):
         raise InvalidOption(f"{what} holds a character that cannot be stored")
-    return text
+    return str.__str__(text)  # a subclass may write itself otherwise

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from penstock.model.errors import InvalidOption, JobNotFound, ResultTimeout
-from penstock.model.job import Job, NewJob
+from penstock.model.job import Enqueued, Job, NewJob
 from penstock.tasks.access import Access, refuse_in_loop
 from penstock.tasks.call import Call
 from penstock.tasks.handle import JobHandle
-from penstock.tasks.home import Opened
+from penstock.tasks.home import Opened, Work
 
 R = TypeVar("R")
 
@@ -30,27 +30,27 @@ class Client:
     def send(self, call: Call[R]) -> JobHandle[R]:
         """Enqueue one call."""
         refuse_in_loop("aenqueue")
-        (job,), again = self._admitted([call])
-        answer = self.access.run(lambda opened: opened.gatherer.put(job, again=again), "aenqueue")
+        (job,), sent = self._admitted([call])
+        answer = self.access.run(_put(job, sent), "aenqueue")
         return JobHandle(self, call, answer)
 
     async def asend(self, call: Call[R]) -> JobHandle[R]:
         """Enqueue one call, sharing a commit with those made at the same time."""
-        (job,), again = self._admitted([call])
-        answer = await self.access.arun(lambda opened: opened.gatherer.put(job, again=again))
+        (job,), sent = self._admitted([call])
+        answer = await self.access.arun(_put(job, sent))
         return JobHandle(self, call, answer)
 
     def send_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
         """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing."""
         refuse_in_loop("aenqueue_many")
-        jobs, again = self._admitted(calls)
-        answers = self.access.run(lambda opened: opened.gatherer.put_many(jobs, again=again), "aenqueue_many")
+        jobs, sent = self._admitted(calls)
+        answers = self.access.run(_put_many(jobs, sent), "aenqueue_many")
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     async def asend_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
         """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing."""
-        jobs, again = self._admitted(calls)
-        answers = await self.access.arun(lambda opened: opened.gatherer.put_many(jobs, again=again))
+        jobs, sent = self._admitted(calls)
+        answers = await self.access.arun(_put_many(jobs, sent))
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     def _admitted(self, calls: Sequence[Call[Any]]) -> tuple[list[NewJob], bool]:
@@ -63,26 +63,34 @@ class Client:
                     f"{call!r} was made by a task of another app; enqueue it with that app, or by its task"
                 )
             call.task.admit()
-        again = any(call.sent for call in calls)
+        sent = any(call.sent for call in calls)
         for call in calls:
             call.sent = True
-        return [call.job for call in calls], again
+        return [call.job for call in calls], sent
 
     def get(self, job_id: str) -> Job:
         """The job as it is now, or JobNotFound."""
-        return self.access.run(lambda opened: _get(opened, job_id), "arefresh")
+        return self.access.run(lambda opened, _: _get(opened, job_id), "arefresh")
 
     async def aget(self, job_id: str) -> Job:
         """The job as it is now, or JobNotFound."""
-        return await self.access.arun(lambda opened: _get(opened, job_id))
+        return await self.access.arun(lambda opened, _: _get(opened, job_id))
 
     def finished(self, job_id: str, timeout: float | None) -> Job:
         """The job once it has ended, or ResultTimeout."""
-        return self.access.run(lambda opened: _finished(opened, job_id, timeout), "aresult")
+        return self.access.run(_finished(job_id, timeout), "aresult")
 
     async def afinished(self, job_id: str, timeout: float | None) -> Job:
         """The job once it has ended, or ResultTimeout."""
-        return await self.access.arun(lambda opened: _finished(opened, job_id, timeout))
+        return await self.access.arun(_finished(job_id, timeout))
+
+
+def _put(job: NewJob, sent: bool) -> Work[Enqueued]:
+    return lambda opened, again: opened.gatherer.put(job, again=again or sent)
+
+
+def _put_many(jobs: Sequence[NewJob], sent: bool) -> Work[list[Enqueued]]:
+    return lambda opened, again: opened.gatherer.put_many(jobs, again=again or sent)
 
 
 async def _get(opened: Opened, job_id: str) -> Job:
@@ -92,8 +100,12 @@ async def _get(opened: Opened, job_id: str) -> Job:
     return job
 
 
-async def _finished(opened: Opened, job_id: str, timeout: float | None) -> Job:
+def _finished(job_id: str, timeout: float | None) -> Work[Job]:
     deadline = None if timeout is None else time.monotonic() + timeout
+    return lambda opened, _: _look_until(opened, job_id, timeout, deadline)
+
+
+async def _look_until(opened: Opened, job_id: str, timeout: float | None, deadline: float | None) -> Job:
     pause = FIRST_LOOK
     while not (job := await _get(opened, job_id)).state.finished:
         wait = pause * random.uniform(0.75, 1.25)

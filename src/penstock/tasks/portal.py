@@ -7,12 +7,15 @@ import threading
 
 
 class Portal:
-    """Runs until stopped. Daemonic: it never keeps a program from ending."""
+    """Runs from now until stopped. Daemonic: it never keeps a program from ending."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="penstock-portal", daemon=True)
+        running = threading.Event()
+        self.loop.call_soon(running.set)
         self._thread.start()
+        running.wait()
 
     def _run(self) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -13,6 +14,8 @@ from penstock.engines.postgres import failures, straight
 from penstock.engines.postgres.pool import Pool
 from penstock.engines.postgres.straight import Rows, Session
 from penstock.model.errors import EngineUnavailable, OutcomeUnknown
+
+log = logging.getLogger("penstock.engine")
 
 T = TypeVar("T")
 Connection: TypeAlias = Session
@@ -94,6 +97,7 @@ class Database:
                 problem = failures.translate(error, lost=lost)
                 if error.sqlstate in failures.NOT_OUR_SESSION:
                     self.pool.ours = False
+                    log.warning("a pooler mixes up sessions, nothing is prepared any more: %s", error)
                 if error.sqlstate in {failures.READ_ONLY, *failures.NOT_OUR_SESSION}:
                     await connection.close()
                     await self.pool.drop_idle()

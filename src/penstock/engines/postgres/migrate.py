@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from penstock.engines.postgres.catalog import catalog, migrations
 from penstock.engines.postgres.database import Call, Connection, query
-from penstock.model.errors import SchemaMissing, SchemaTooNew
+from penstock.model.errors import EngineError, SchemaMissing, SchemaTooNew
 
 
 async def migrate(connection: Connection, schema: str) -> list[str]:
     """Apply what is missing, in one transaction; the names of what was applied."""
+    await _refuse_other_encodings(connection)
     async with connection.transaction():
         # A statement of its own, so that the next one sees what a process before us has committed.
         await connection.execute(
@@ -28,6 +29,7 @@ async def migrate(connection: Connection, schema: str) -> list[str]:
 
 async def check(connection: Connection, schema: str) -> None:
     """Raise where this release and the database do not fit."""
+    await _refuse_other_encodings(connection)
     applied = await applied_migrations(connection, schema)
     known = migrations(schema)
     if applied is None:
@@ -53,6 +55,17 @@ async def _create_schema(connection: Connection, schema: str) -> None:
     if row is None or not row[0]:
         await query(connection, Call(catalog(schema)["create_schema"], {}))
     await query(connection, Call(catalog(schema)["create_migrations"], {}))
+
+
+async def _refuse_other_encodings(connection: Connection) -> None:
+    """A value is accepted by every engine or by none: what Python writes must fit."""
+    cursor = await connection.execute("show server_encoding")
+    row = await cursor.fetchone()
+    if row is not None and row[0] != "UTF8":
+        raise EngineError(
+            f"the database is encoded in {row[0]}, which cannot hold every text; "
+            "create one with `create database … encoding 'UTF8' template template0`"
+        )
 
 
 def _refuse_newer(schema: str, applied: set[str], known: dict[str, str]) -> None:

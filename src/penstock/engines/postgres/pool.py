@@ -175,4 +175,4 @@ def _options(url: str) -> dict[str, Any]:
         raise InvalidOption(
             "the URL cannot be read; write postgresql://user:password@host:port/database"
         ) from None
-    return {**_DEFAULTS, **given}
+    return {**_DEFAULTS, **given, "client_encoding": "UTF8"}

@@ -54,7 +54,11 @@ async def query(session: Session, sql: str, values: dict[str, Any]) -> Rows:
 async def _prepare(session: Session, sql: str, text: bytes) -> bytes:
     name = b"penstock_%d" % len(session.prepared)
     session.pgconn.send_prepare(name, text)
-    await _answer(session)
+    try:
+        await _answer(session)
+    except BaseException:
+        await session.close()  # given up just now, nobody knows whether it is prepared
+        raise
     session.prepared[sql] = name
     return name
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -69,7 +70,19 @@ class SqliteEngine:
         self._check_place()
         self._pid = os.getpid()
         with typed_errors(self._files.database):
-            self._parts = await asyncio.to_thread(Parts.open, self._files, self._clock, self._synchronous)
+            self._parts = await self._open_parts()
+
+    async def _open_parts(self) -> Parts:
+        opening = asyncio.ensure_future(
+            asyncio.to_thread(Parts.open, self._files, self._clock, self._synchronous)
+        )
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            # The thread goes on all the same, and what it opens would belong to nobody.
+            with contextlib.suppress(Exception):
+                (await opening).close()
+            raise
 
     async def close(self) -> None:
         parts, self._parts = self._parts, None
