@@ -49,15 +49,15 @@ def test_children_of_a_killed_worker_do_not_outlive_it(world: World) -> None:
 def test_a_worker_whose_warm_process_was_killed_goes_on(world: World) -> None:
     tree = world.start()
     (warm,) = world.warm(tree)
-    assert jobs.in_process.enqueue().result(timeout=20)["parent"] == warm
+    assert jobs.in_process.enqueue().result(timeout=20)["parent"] in world.guards(tree)
     on_loop, alone = jobs.on_loop.enqueue(seconds=2), jobs.in_process.enqueue(seconds=60)
     world.started(on_loop.id, alone.id)
     worker = tree.the_worker()
     os.kill(warm, signal.SIGKILL)
-    # It ran alone when its process died: that is a crash, once, and it runs again.
-    assert alone.result(timeout=20)["parent"] != warm
+    # Nobody knows whose doing that was: it is a suspect, is not charged, and runs again.
+    assert alone.result(timeout=20)["parent"] in world.guards(tree)
     record = world.look(alone.id)
-    assert (record.attempt, record.crashes) == (1, 1)
+    assert (record.attempt, record.crashes, record.rescues) == (1, 0, 1)
     assert on_loop.result(timeout=20)["pid"] == worker
     assert not is_alive(warm)
 
@@ -77,7 +77,7 @@ def test_where_the_app_cannot_be_copied_children_load_it_and_die_with_their_work
     os.kill(worker, signal.SIGKILL)
     eventually(lambda: len(world.starts(job.id)) == 2, 60, "started again")
     assert not any(map(is_alive, (worker, warm, child)))
-    assert job.result(timeout=20)["parent"] != warm
+    job.result(timeout=20)
 
 
 def test_a_killed_supervisor_takes_its_children_along_and_its_jobs_are_rescued(world: World) -> None:

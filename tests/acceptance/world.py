@@ -39,9 +39,13 @@ class World:
         """The processes that bear others."""
         return [warm for worker in tree.workers() for warm in children_of(worker)]
 
+    def guards(self, tree: Tree) -> list[int]:
+        """The processes that each watch over one in which jobs run alone."""
+        return [guard for warm in self.warm(tree) for guard in children_of(warm)]
+
     def children(self, tree: Tree) -> list[int]:
         """The processes in which jobs run alone."""
-        return [child for warm in self.warm(tree) for child in children_of(warm)]
+        return [child for guard in self.guards(tree) for child in children_of(guard)]
 
     def look(self, job_id: str) -> Job:
         found = jobs.app.run_on_engine(lambda engine: engine.get(job_id), "await")

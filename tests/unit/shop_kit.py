@@ -30,6 +30,7 @@ class Shop:
         self.began = threading.Event()
         self.go = threading.Event()
         self.seen: list[object] = []
+        self.loops: set[asyncio.Task[None]] = set()
 
         @app.task(retry=Retry.fixed(2, 0.0))
         async def wait(ctx: Context) -> str:
@@ -45,6 +46,11 @@ class Shop:
                 if ctx.cancelled:
                     raise RuntimeError("told to stop")
             return "done"
+
+        @app.task
+        async def cancel_loops() -> None:
+            for loop in self.loops:
+                loop.cancel()
 
         @app.task(timeout=0.01, retry="none")
         def overrun() -> None:

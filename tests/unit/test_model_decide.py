@@ -10,6 +10,7 @@ from penstock.model.decide import (
     Crashed,
     Deferred,
     Facts,
+    Lost,
     Returned,
     Skipped,
     Stopped,
@@ -142,6 +143,18 @@ def test_the_third_crash_while_alone_is_a_crash_loop():
     outcome = decide(run(crashes=CRASH_LIMIT - 1), Crashed("signal 11"), POLICY)
     assert isinstance(outcome, Failed)
     assert (outcome.reason, outcome.crashed) == ("crash-loop", True)
+
+
+def test_a_run_lost_with_others_is_a_suspect_and_is_not_charged() -> None:
+    outcome = decide(run(crashes=CRASH_LIMIT - 1), Lost("gone"), POLICY)
+    assert (outcome.state, outcome.refund) == (State.WAITING, True)
+    assert (outcome.suspect, outcome.crashed, outcome.rescued) == (True, False, True)
+    assert error_of(outcome)["type"] == "WorkerLost"
+
+
+def test_a_run_lost_with_others_is_not_run_again_where_it_may_be_tried_only_once() -> None:
+    outcome = decide(run(max_attempts=1), Lost("gone"), POLICIES["critical"])
+    assert (outcome.state, outcome.reason) == (State.FAILED, "crashed")
 
 
 def test_a_crash_of_a_job_with_one_attempt_is_its_end():

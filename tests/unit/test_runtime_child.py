@@ -37,7 +37,7 @@ class Session:
 
     def __init__(self, app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
         self.app = app
-        self._board_fd = Board.make_file(5)
+        self._board_fd = Board.make_file()
         self._writers: list[asyncio.StreamWriter] = []
         connect = asyncio.open_connection
 
@@ -104,6 +104,7 @@ async def test_a_child_that_is_not_told_to_go_does_not_claim(
     job = await app.tasks["nothing"].aenqueue()
     async with Session(app, monkeypatch) as session:
         session.tell({"drain": "now"})
+        assert await session.hear() == {"leaving": "it was told to before it began"}
         await asyncio.wait_for(session.working, 20)
     assert (await job.arefresh()).state == "waiting"
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any
 
 import pytest
 from shop_kit import Shop, begin, open_shop, set_  # noqa: F401 - fixtures
 
 from penstock import State
-from penstock.engine import Orders
+from penstock.engine import Engine, Orders
 
 
 # -- drain ------------------------------------------------------------------------------------------
@@ -63,6 +64,54 @@ async def test_a_loop_that_breaks_tells_why(shop: Shop, monkeypatch: pytest.Monk
     monkeypatch.setattr(worker._sweeper, "run", broken)
     with pytest.raises(ZeroDivisionError, match="a bug"):
         await worker.run()
+
+
+async def test_where_a_job_breaks_its_worker_the_runs_that_are_not_settled_stay_on_the_board(
+    shop: Shop,
+) -> None:
+    await shop.app.tasks["wait"].aenqueue()
+    worker = await begin(shop)
+    running = asyncio.create_task(worker.run())
+    await set_(shop.began)
+    begun = worker.board.begun()
+    shop.loops = {running}
+    await shop.app.tasks["cancel_loops"].aenqueue()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert len(worker.board.begun()) == 2
+    assert worker.board.begun() > begun
+
+
+async def test_an_end_is_on_the_board_until_it_is_settled(shop: Shop) -> None:
+    worker = await begin(shop)
+    settle = asyncio.Event()
+    engine = worker._pump._engine = Slow(shop.app.engine, settle)  # type: ignore[assignment]
+    job = await shop.app.tasks["tell"].aenqueue()
+    running = asyncio.create_task(worker.run(burst=True))
+    await asyncio.wait_for(engine.asked.wait(), 20)
+    assert not worker.executor.running
+    assert len(worker.board.begun()) == 1
+    settle.set()
+    await asyncio.wait_for(running, 20)
+    assert worker.board.begun() == frozenset()
+    assert (await shop.job(job.id)).state is State.COMPLETED
+
+
+class Slow:
+    """The real engine; it settles when it is told to."""
+
+    def __init__(self, engine: Engine, may: asyncio.Event) -> None:
+        self._engine = engine
+        self._may = may
+        self.asked = asyncio.Event()
+
+    def __getattr__(self, verb: str) -> Any:
+        return getattr(self._engine, verb)
+
+    async def settle(self, *args: Any, **more: Any) -> Any:
+        self.asked.set()
+        await self._may.wait()
+        return await self._engine.settle(*args, **more)
 
 
 async def test_the_watchdog_is_told_which_jobs_stand_on_the_loop(shop: Shop) -> None:

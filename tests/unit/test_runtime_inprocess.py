@@ -69,6 +69,37 @@ async def test_an_in_process_worker_that_was_given_up_begins_again_under_a_new_i
     assert (await shop.job(job.id)).attempt == 1
 
 
+@pytest.mark.parametrize("how", ["drained", "cancelled"])
+async def test_a_job_is_not_handed_back_while_its_thread_runs(shop: Shop, how: str) -> None:
+    worker = shop.app.worker(grace=0.0)
+    running = asyncio.create_task(worker.run())
+    job = await shop.app.tasks["hung"].aenqueue()
+    await set_(shop.began)
+    worker.drain(now=True) if how == "drained" else running.cancel()
+    while worker._worker is None or not worker._worker.executor.in_threads[0].stop:
+        await asyncio.sleep(0.001)
+    assert (await shop.job(job.id)).state is State.ACTIVE
+    shop.go.set()
+    await asyncio.wait({running}, timeout=20)
+    assert (await shop.job(job.id)).state is State.COMPLETED
+    assert await shop.app.ops.workers() == []
+
+
+async def test_cancelled_twice_it_leaves_its_threads_to_the_end_of_the_lease(shop: Shop) -> None:
+    worker = shop.app.worker()
+    running = asyncio.create_task(worker.run())
+    job = await shop.app.tasks["hung"].aenqueue()
+    await set_(shop.began)
+    running.cancel()
+    while worker._worker is None or not worker._worker.executor.in_threads[0].stop:
+        await asyncio.sleep(0.001)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(running, 20)
+    assert (await shop.job(job.id)).state is State.ACTIVE
+    assert len(await shop.app.ops.workers()) == 1
+
+
 async def test_an_outage_while_it_was_given_up_does_not_end_it(shop: Shop) -> None:
     engine = Flaky(shop.app.engine)
     worker = over(engine, shop)

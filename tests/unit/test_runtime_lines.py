@@ -103,7 +103,7 @@ def test_progress_told_while_the_loop_is_blocked_or_gone_does_not_fail_the_work(
 
     monkeypatch.setattr(links, "PROGRESS_PATIENCE", 0.0)
     sent, loop = Sent(), asyncio.new_event_loop()
-    line = links.Line(sent, Running(CLAIM, 0, loop))  # type: ignore[arg-type]
+    line = links.Line(sent, Running(CLAIM, loop))  # type: ignore[arg-type]
     line.progress_sync(5, "")
     assert sent == []
     loop.run_until_complete(asyncio.sleep(0))

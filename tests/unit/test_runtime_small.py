@@ -11,9 +11,11 @@ from queue import SimpleQueue
 
 import pytest
 
-from penstock.model.decide import Crashed, Deferred, End, Returned, Skipped, Stopped, Unfit
+from penstock import Penstock
+from penstock.model.decide import Crashed, Deferred, End, Lost, Returned, Skipped, Stopped, Unfit
 from penstock.model.failure import Failure, FailureClass
 from penstock.model.outcome import Park
+from penstock.runtime import board as boards
 from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
 from penstock.runtime.child import described
@@ -29,18 +31,31 @@ from penstock.runtime.wire import end_from_wire, end_to_wire, pack, unpack
 def test_a_board_knows_which_runs_have_begun() -> None:
     board = Board.private(3, 30.0)
     assert board.begun() == frozenset()
-    board.begin(0, "a" * 32)
-    board.begin(2, "b" * 36)
+    board.begin("a" * 32)
+    board.begin("b" * 36)
     assert board.begun() == {"a" * 32, "b" * 36}
-    board.end(0)
+    board.end("a" * 32)
     assert board.begun() == {"b" * 36}
+    board.clear()
+    assert board.begun() == frozenset()
+
+
+def test_a_board_that_is_full_forgets_what_is_beyond(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boards, "PLACES", 1)
+    board = Board.private(3, 30.0)
+    for token in ("one", "two"):
+        board.begin(token)
+    assert board.begun() == {"one"}
+    for token in ("one", "two"):
+        board.end(token)
+    assert board.begun() == frozenset()
 
 
 def test_a_shared_board_is_read_after_its_writer_is_gone() -> None:
-    fd = Board.make_file(2)
+    fd = Board.make_file()
     try:
         worker = Board.shared(fd, 2, 30.0)
-        worker.begin(1, "token")
+        worker.begin("token")
         del worker
         supervisor = Board.shared(fd, 2, 30.0)
         assert supervisor.begun() == {"token"}
@@ -50,10 +65,10 @@ def test_a_shared_board_is_read_after_its_writer_is_gone() -> None:
 
 def test_a_board_needs_no_memfd(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "memfd_create")
-    fd = Board.make_file(1)
+    fd = Board.make_file()
     try:
         board = Board.shared(fd, 1, 30.0)
-        board.begin(0, "token")
+        board.begin("token")
         assert board.begun() == {"token"}
     finally:
         os.close(fd)
@@ -114,6 +129,7 @@ ENDS: list[End] = [
     Crashed("killed by SIGSEGV"),
     Stopped(cancelled=True),
     Stopped(cancelled=False),
+    Lost("its process was lost"),
     Unfit(Park("task", "nobody knows it")),
     Unfit(Park("task", "does not fit", misfit="v1")),
 ]
@@ -282,3 +298,10 @@ def test_an_error_of_the_users_code_is_told_with_its_line() -> None:
     assert told.startswith("ZeroDivisionError: oops (")
     assert "test_runtime_small.py, line" in told
     assert described(ValueError("never raised")) == "ValueError: never raised"
+
+
+# -- host -------------------------------------------------------------------------------------------
+def test_what_a_worker_is_given_does_not_show_the_password() -> None:
+    host = Penstock("postgresql://ana:secret@nowhere/db").worker_host()
+    assert "secret" in host.url
+    assert "secret" not in repr(host)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -267,6 +268,14 @@ async def test_a_run_stopped_while_its_progress_is_being_stored_kills_the_child(
     with pytest.raises(asyncio.CancelledError):
         await ending
     assert other.killed == [(77, signal.SIGKILL)]  # type: ignore[attr-defined]
+
+
+async def test_a_result_may_be_as_large_as_the_settings_allow(other: Other) -> None:
+    await take_up(other)
+    large = json.dumps("x" * (17 * 1024 * 1024))
+    ending = asyncio.create_task(other.child.end(nobody))
+    other.says(pack({"token": CLAIM.token, "end": end_to_wire(Returned(large))}))
+    assert await ending == Returned(large)
 
 
 async def test_what_a_child_was_saying_when_it_died_is_passed_over(other: Other) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import signal
+import socket
 import textwrap
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -19,7 +20,8 @@ from acceptance.fleet import eventually, is_alive
 from penstock.model.decide import Returned
 from penstock.model.failure import Failure
 from penstock.model.job import Claim
-from penstock.runtime.solo import ChildDied, SoloPool
+from penstock.runtime import solo
+from penstock.runtime.solo import Bereft, ChildDied, SoloPool
 from penstock.runtime.warm import Warm
 
 APP = """
@@ -53,6 +55,20 @@ def dies(ctx: SyncContext, how: str) -> None:
     if how == "exit":
         os._exit(7)
     os.kill(os.getpid(), signal.SIGKILL)
+
+@app.task
+def kills_its_parent() -> None:
+    below = subprocess.Popen(["sleep", "600"])
+    (HERE / "killer").write_text(json.dumps([os.getpid(), below.pid]))
+    os.kill(os.getppid(), signal.SIGKILL)
+    signal.pause()
+
+@app.task
+def waits_for_a_file(ctx: SyncContext) -> str:
+    ctx.progress(10, str(os.getpid()))
+    while not (HERE / "go").exists():
+        time.sleep(0.01)
+    return "done"
 
 @app.task
 def leaves_a_child_behind(ctx: SyncContext) -> None:
@@ -106,6 +122,11 @@ class Lot:
         self.path.write_text(textwrap.dedent(APP) + textwrap.dedent(more))
 
     @property
+    def warm_pid(self) -> int:
+        assert self.warm._process is not None
+        return self.warm._process.pid
+
+    @property
     def loaded(self) -> int:
         """How often the app was loaded."""
         return len((self.folder / "loaded").read_text())
@@ -143,7 +164,6 @@ async def until(condition: Callable[[], bool], what: str) -> None:
 async def test_a_child_is_ready_without_loading_the_app_again(lot: Lot) -> None:
     places = await asyncio.gather(*(lot.run(task) for task in ["where", "where_async"] * 3))
     assert lot.loaded == 1
-    assert len({parent for _, parent, _ in places}) == 1
     assert all(pid == session for pid, _, session in places)
 
 
@@ -177,26 +197,68 @@ async def test_a_handler_in_a_process_knows_when_its_time_is_over(lot: Lot) -> N
 
 
 async def test_a_warm_process_that_dies_is_replaced(lot: Lot) -> None:
-    child, warm, _ = await lot.run("where")
+    child, _, _ = await lot.run("where")
+    warm = lot.warm_pid
     os.kill(warm, signal.SIGKILL)
     await until(lambda: not is_alive(child), "its children go with it")
-    other, another, _ = await lot.run("where")
-    assert (other, another) != (child, warm)
+    other, _, _ = await lot.run("where")
+    assert other != child
+    assert lot.warm_pid != warm
     assert lot.loaded == 2
     assert not is_alive(warm)
 
 
-async def test_a_job_whose_warm_process_dies_has_crashed(lot: Lot) -> None:
+async def test_a_job_that_kills_its_parent_has_crashed_and_harms_no_other(lot: Lot) -> None:
+    running, child = await lot.begun("waits_for_a_file")
+    with pytest.raises(ChildDied, match="SIGKILL"):
+        await lot.run("kills_its_parent")
+    assert is_alive(child)
+    (lot.folder / "go").touch()
+    assert (await running).result == '"done"'
+    assert lot.loaded == 1
+
+
+async def test_a_job_that_kills_its_parent_leaves_no_process_behind(lot: Lot) -> None:
+    with pytest.raises(ChildDied, match="SIGKILL"):
+        await lot.run("kills_its_parent")
+    killer, below = json.loads((lot.folder / "killer").read_text())
+    await until(lambda: not is_alive(killer) and not is_alive(below), "all gone")
+
+
+async def test_a_job_whose_warm_process_dies_is_bereft(lot: Lot) -> None:
     running, child = await lot.begun("hangs")
-    os.kill(lot.warm._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
-    with pytest.raises(ChildDied, match="lost together with the one it came from"):
+    os.kill(lot.warm_pid, signal.SIGKILL)
+    with pytest.raises(Bereft, match="lost together with the one it came from"):
         await running
     await until(lambda: not is_alive(child), "its child goes with it")
 
 
+async def test_a_warm_process_that_bears_no_child_in_time_is_replaced_and_its_children_go_on(
+    lot: Lot, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    running, _ = await lot.begun("waits_for_a_file")
+    stopped = lot.warm_pid
+    os.kill(stopped, signal.SIGSTOP)
+    started = solo.Child.start
+
+    async def start(line: socket.socket) -> solo.Child:
+        monkeypatch.setattr(solo, "START", 60.0)
+        return await started(line)
+
+    monkeypatch.setattr(solo, "START", 0.1)
+    monkeypatch.setattr(solo.Child, "start", start)
+    assert await lot.run("where")
+    assert lot.warm_pid != stopped
+    assert "is replaced" in caplog.text
+    (lot.folder / "go").touch()
+    assert (await running).result == '"done"'
+    await lot.pool.close()
+    assert not is_alive(stopped)
+
+
 async def test_a_warm_process_killed_while_a_child_is_asked_for_costs_the_job_nothing(lot: Lot) -> None:
     lot.warm.bear().close()
-    os.kill(lot.warm._process.pid, signal.SIGKILL)  # type: ignore[union-attr]
+    os.kill(lot.warm_pid, signal.SIGKILL)
     assert await lot.run("where")
 
 
@@ -230,10 +292,10 @@ async def test_stopping_a_run_kills_its_child_whatever_it_does(lot: Lot) -> None
 
 
 async def test_nothing_stays_behind_when_the_pool_is_closed(lot: Lot) -> None:
-    child, warm, _ = await lot.run("where")
+    child, guard, _ = await lot.run("where")
+    warm = lot.warm_pid
     await lot.pool.close()
-    assert not is_alive(child)
-    assert not is_alive(warm)
+    assert not any(map(is_alive, (child, guard, warm)))
 
 
 async def test_children_end_when_their_worker_closes_the_line_to_the_warm_process(lot: Lot) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import logging
 from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -57,6 +60,34 @@ async def test_progress_goes_from_nought_to_a_hundred() -> None:
     SyncContext(link).progress(-1)
     SyncContext(link).progress(float("nan"))
     assert link.told == [(40, "rendering"), (100, ""), (100, ""), (0, ""), (0, "")]
+
+
+class Share(float):
+    """As other libraries have them."""
+
+
+class Unspeakable:
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("percent", [Share(40), Decimal(40), Fraction(40), "40"])
+async def test_whatever_is_a_number_can_be_progress(percent: Any) -> None:
+    link = Link()
+    await Context(link).progress(percent)
+    SyncContext(link).progress(percent)
+    assert [(type(told), told) for told, _ in link.told] == [(float, 40.0)] * 2
+
+
+@pytest.mark.parametrize(("percent", "message"), [(None, ""), ("half", ""), (1j, ""), (1, Unspeakable())])
+async def test_what_is_no_progress_is_logged_and_fails_no_run(
+    percent: Any, message: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    link = Link()
+    await Context(link).progress(percent, message)
+    SyncContext(link).progress(percent, message)
+    assert link.told == []
+    assert caplog.text.count("progress of job id-1 not stored") == 2
 
 
 @pytest.mark.parametrize("character", ["x", "é", "\x01", "\N{GRINNING FACE}", '"', "\x00", "\ud800"])

@@ -78,6 +78,13 @@ class Crashed:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """The process in which the job ran is gone together with others: it need not be the job's doing."""
+
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stopped:
     """The run was ended from outside: by a person's cancel, or by shutdown."""
 
@@ -91,7 +98,7 @@ class Unfit:
     park: Park
 
 
-End: TypeAlias = Returned | Skipped | Deferred | Failure | Crashed | Stopped | Unfit
+End: TypeAlias = Returned | Skipped | Deferred | Failure | Crashed | Lost | Stopped | Unfit
 
 
 def end_of(error: BaseException, policy: Retry, rule: Classifier | None = None) -> End:
@@ -155,6 +162,8 @@ def decide(run: Facts, end: End, policy: Retry) -> Outcome:  # noqa: PLR0911 - o
             return Released(note=park.reason, park=park)
         case Crashed(how):
             return _after_crash(run, how)
+        case Lost(how):
+            return _after_loss(run.max_attempts, _lost(how, run.attempt, run.ran_for, run.worker))
         case Failure():
             return _after_failure(run, end, policy)
 
@@ -192,13 +201,19 @@ def judge(held: Held) -> Outcome:
     if held.cancel_requested:
         return Cancelled("cancelled; its worker was lost")
     if not held.started:
-        return Released("claimed by a worker that was lost before starting it")
-    failure = Failure(
-        "WorkerLost", "its worker was lost while running it", failure_class=FailureClass.SYSTEM_FAILURE
-    )
-    error = error_record(failure, held.attempt, 0.0, held.worker)
+        return Released("handed back: its worker ended")
+    error = _lost("its worker was lost while running it", held.attempt, 0.0, held.worker)
     if held.rescues + 1 >= RESCUE_LIMIT:
         return Failed("crash-loop", error, rescued=True)
-    if held.max_attempts == 1:
+    return _after_loss(held.max_attempts, error)
+
+
+def _lost(how: str, attempt: int, ran_for: float, worker: str) -> str:
+    failure = Failure("WorkerLost", how, failure_class=FailureClass.SYSTEM_FAILURE)
+    return error_record(failure, attempt, ran_for, worker)
+
+
+def _after_loss(max_attempts: int, error: str) -> Outcome:
+    if max_attempts == 1:
         return Failed("crashed", error, rescued=True)
     return Released("rescued from a worker that was lost", error, suspect=True, rescued=True)

@@ -1,4 +1,4 @@
-"""What a worker process and its supervisor share: the age of the heartbeat, and which runs have begun.
+"""What a worker process and its supervisor share: the age of the heartbeat, and which runs are not settled.
 
 It is plain memory, so that writing costs the worker nothing and reading works after the worker has died.
 """
@@ -12,8 +12,12 @@ import time
 from typing import Protocol
 
 _HEADER = 16  # beat time (double), given up (byte), padding
-_SLOT = 40  # the token of the run in this slot, in ASCII; zeros when free
+_PLACE = 40  # the token of the run in this place, in ASCII; zeros when free
 _BEAT = struct.Struct("d")
+_FREE = b"\0" * _PLACE
+
+PLACES = 8_192  # runs that have begun and are not settled; what is beyond is not kept in mind
+_SIZE = _HEADER + PLACES * _PLACE
 
 
 class _Memory(Protocol):
@@ -24,33 +28,31 @@ class _Memory(Protocol):
 class Board:
     """Times are `time.monotonic()`, which all processes of one host share.
 
-    The side that beats writes the header; the worker writes the slots.
+    The side that beats writes the header; the worker writes the runs.
     """
 
     def __init__(self, memory: _Memory, slots: int, ttl: float) -> None:
         self._memory = memory
         self.slots = slots
         self.ttl = ttl
+        self._free = list(reversed(range(PLACES)))
+        self._places: dict[str, int] = {}
 
     @classmethod
     def private(cls, slots: int, ttl: float) -> Board:
         """A board for a worker that beats for itself, inside its own process."""
-        return cls(bytearray(cls.size(slots)), slots, ttl)
+        return cls(bytearray(_SIZE), slots, ttl)
 
     @classmethod
     def shared(cls, fd: int, slots: int, ttl: float) -> Board:
-        """A board in the memory behind `fd`, which must hold `size(slots)` bytes."""
-        return cls(mmap.mmap(fd, cls.size(slots)), slots, ttl)
+        """A board in the memory behind `fd`, which `make_file` has made."""
+        return cls(mmap.mmap(fd, _SIZE), slots, ttl)
 
     @staticmethod
-    def size(slots: int) -> int:
-        return _HEADER + slots * _SLOT
-
-    @classmethod
-    def make_file(cls, slots: int) -> int:
+    def make_file() -> int:
         """A file without a name, for `shared`; the caller closes it."""
         fd = os.memfd_create("penstock-board", 0) if hasattr(os, "memfd_create") else _unnamed_file()
-        os.ftruncate(fd, cls.size(slots))
+        os.ftruncate(fd, _SIZE)
         os.set_inheritable(fd, True)
         return fd
 
@@ -81,19 +83,33 @@ class Board:
         return self.given_up or self.age() >= self.ttl
 
     # -- the runs -----------------------------------------------------------------------------------
-    def begin(self, slot: int, token: str) -> None:
-        at = _HEADER + slot * _SLOT
-        self._memory[at : at + _SLOT] = token.encode().ljust(_SLOT, b"\0")
+    def begin(self, token: str) -> None:
+        """A run begins."""
+        if self._free:
+            place = self._places[token] = self._free.pop()
+            self._write(place, token.encode().ljust(_PLACE, b"\0"))
 
-    def end(self, slot: int) -> None:
-        at = _HEADER + slot * _SLOT
-        self._memory[at : at + _SLOT] = b"\0" * _SLOT
+    def end(self, token: str) -> None:
+        """Its end is settled: until then it may have to run again, and may be what ended its process."""
+        place = self._places.pop(token, None)
+        if place is not None:
+            self._write(place, _FREE)
+            self._free.append(place)
+
+    def clear(self) -> None:
+        """Whatever is not settled did no harm."""
+        for token in list(self._places):
+            self.end(token)
 
     def begun(self) -> frozenset[str]:
-        """The tokens of the runs that are under way."""
-        raw = bytes(self._memory[_HEADER : self.size(self.slots)])
-        tokens = (raw[at : at + _SLOT].rstrip(b"\0").decode() for at in range(0, len(raw), _SLOT))
+        """The tokens of the runs that have begun and are not settled."""
+        raw = bytes(self._memory[_HEADER:_SIZE])
+        tokens = (raw[at : at + _PLACE].rstrip(b"\0").decode() for at in range(0, len(raw), _PLACE))
         return frozenset(t for t in tokens if t)
+
+    def _write(self, place: int, value: bytes) -> None:
+        at = _HEADER + place * _PLACE
+        self._memory[at : at + _PLACE] = value
 
 
 def _unnamed_file() -> int:

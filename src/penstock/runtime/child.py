@@ -97,16 +97,21 @@ async def _work(host: WorkerHost, warm: Warm, link: socket.socket, board_fd: int
     reader, writer = await asyncio.open_connection(sock=link, limit=MAX_LINE)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.drain)
     writer.write(pack(_hello(host, worker)))
-    if "go" not in await _read(reader):
-        return
+    why = "it was told to before it began"
+    if "go" in await _read(reader):
+        await _run(worker, reader)
+        why = _why(worker)
+    with contextlib.suppress(ConnectionError):
+        writer.write(pack({"leaving": why}))
+        await writer.drain()
+
+
+async def _run(worker: Worker, reader: asyncio.StreamReader) -> None:
     listening = asyncio.create_task(_listen(reader, worker))
     try:
         await worker.run()
     finally:
         listening.cancel()
-    with contextlib.suppress(ConnectionError):
-        writer.write(pack({"leaving": _why(worker)}))
-        await writer.drain()
 
 
 def _why(worker: Worker) -> str:

@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from penstock.model.decide import Crashed, End, Returned, Unfit, end_of
+from penstock.model.decide import Crashed, End, Lost, Returned, Unfit, end_of
 from penstock.model.errors import InvalidArguments, InvalidValue
 from penstock.model.failure import MAX_MESSAGE, shorten
 from penstock.model.job import Claim
@@ -23,7 +23,7 @@ from penstock.model.retry import Retry
 from penstock.runtime.board import Board
 from penstock.runtime.links import Lines
 from penstock.runtime.running import Running, Stop
-from penstock.runtime.solo import ChildDied, SoloPool
+from penstock.runtime.solo import Bereft, ChildDied, SoloPool
 from penstock.runtime.threads import Threads
 from penstock.tasks.declared import Execute
 from penstock.tasks.registry import Registry
@@ -47,7 +47,7 @@ class Executor:
         self._on_end = on_end
         self._threads = Threads("penstock-job")
         self._pid = os.getpid()
-        self._free = list(range(board.slots))
+        self._free = board.slots
         self.running: dict[str, Running] = {}
         self.ready: deque[Claim] = deque()
         self._first_ready: Claim | None = None  # when it was last looked at
@@ -79,15 +79,17 @@ class Executor:
         return self.take_back() if stuck else []
 
     def _fill(self) -> None:
-        while self._free and self.ready:
+        while self._free > 0 and self.ready:
             self._start(self.ready.popleft())
 
     def _start(self, claim: Claim) -> None:
-        running = Running(claim, self._free.pop(), asyncio.get_running_loop())
+        running = Running(claim, asyncio.get_running_loop())
+        self._free -= 1
         self.running[claim.token] = running
-        self._board.begin(running.slot, claim.token)
+        self._board.begin(claim.token)
         unfit = self._prepare(running)
         if unfit is not None:
+            self._board.end(claim.token)
             self._finish(running, unfit)
             return
         task = running.task
@@ -155,6 +157,9 @@ class Executor:
             end = await self._solo.run(
                 running.claim, lambda text: self._lines.send(running.claim, text), running.begin
             )
+        except Bereft as error:
+            # Nobody knows whose doing that was. A suspect whom it meets again is charged, or it had no end.
+            end = Crashed(str(error)) if running.claim.suspect else Lost(str(error))
         except ChildDied as error:
             end = Crashed(str(error))
         except BaseException as error:  # noqa: BLE001 - stopped from outside: the child has been killed
@@ -171,8 +176,7 @@ class Executor:
 
     def _close(self, running: Running) -> None:
         running.settled = True
-        self._board.end(running.slot)
-        self._free.append(running.slot)
+        self._free += 1
         del self.running[running.claim.token]
         self.per_queue[running.claim.queue] -= 1
 
@@ -210,6 +214,11 @@ class Executor:
         self._close(running)
         self._on_end(running, running.stopped())
         self._fill()
+
+    @property
+    def in_threads(self) -> list[Running]:
+        """The runs that nobody can stop."""
+        return [running for running in self.running.values() if running.handle is None]
 
     async def close(self) -> None:
         """End children and idle threads."""

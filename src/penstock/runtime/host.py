@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from penstock.engine import Engine
@@ -17,7 +17,9 @@ class WorkerHost:
     engine: Engine
     registry: Registry
     options: WorkerOptions
-    url: str  # with its credentials: it travels by pipe to the supervisor and nowhere else
+    url: str = field(
+        repr=False
+    )  # with its credentials: it travels by pipe to the supervisor and nowhere else
     schema: str
 
 

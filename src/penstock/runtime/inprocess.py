@@ -37,6 +37,9 @@ class InProcessWorker:
     async def run(self, *, burst: bool = False) -> int:
         """Work until drained (or, with `burst`, until nothing is left); how many runs were settled.
 
+        Also when it is cancelled it waits for `def` handlers that still run: nobody can stop a thread, and
+        their jobs must not start elsewhere meanwhile. Cancelled again it leaves them to the end of its lease.
+
         Once it has begun it outlives every outage of the engine. WorkerStuck where too many handlers do not
         stop: nobody can end a thread, so this process must be replaced.
         """
@@ -77,9 +80,19 @@ class InProcessWorker:
         heart.start()
         try:
             await worker.run(burst=burst)
+        except asyncio.CancelledError:
+            worker.board.clear()  # the one who runs us has ended it: no job's doing
+            raise
         finally:
-            await heart.stop()
-            await self._hand_back(worker)
+            try:
+                await worker.outlast()
+            except asyncio.CancelledError:
+                log.error("what worker %s still runs comes back when its lease is over", worker.id)
+                raise
+            else:
+                await self._hand_back(worker)
+            finally:
+                await heart.stop()
         if worker.recycle and not self._draining.is_set():
             raise WorkerStuck(
                 f"{worker.executor.stuck} handlers ran past their time and do not stop; start this process "

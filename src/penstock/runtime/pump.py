@@ -228,6 +228,7 @@ class Pump:
 
     def _succeeded(self, exchange: Exchange, settled: Settled) -> None:
         for end, accepted in zip(exchange.ends, settled.accepted, strict=True):
+            self._board.end(end.token)
             if not accepted:
                 self.refused += 1
                 log.warning("settlement refused: job %s had passed on (token %s)", end.id, end.token)

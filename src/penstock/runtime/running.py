@@ -39,7 +39,6 @@ class Running:
         "loop",
         "policy",
         "settled",
-        "slot",
         "started",
         "stop",
         "stopped_at",
@@ -47,9 +46,8 @@ class Running:
         "timeout",
     )
 
-    def __init__(self, claim: Claim, slot: int, loop: AbstractEventLoop) -> None:
+    def __init__(self, claim: Claim, loop: AbstractEventLoop) -> None:
         self.claim = claim
-        self.slot = slot
         self.loop = loop
         self.started = time.monotonic()
         self.task: Task[..., Any] | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
@@ -16,12 +17,16 @@ from typing import Any
 
 from penstock.model.decide import End
 from penstock.model.job import Claim
+from penstock.runtime.guard import kill_group
 from penstock.runtime.warm import Warm
 from penstock.runtime.wire import MAX_LINE, end_from_wire, pack, unpack
+
+log = logging.getLogger("penstock.worker")
 
 OnBegin = Callable[[], None]
 OnProgress = Callable[[str], Awaitable[None]]
 
+START = 60.0  # seconds that a child gets to be ready, or to take up a job: an app may be slow to load
 MAX_IDLE = 4  # children kept for the next jobs
 STARTS = os.cpu_count() or 1  # children starting at the same time: an app may be slow to load
 
@@ -31,7 +36,7 @@ class ChildDied(Exception):
 
 
 class Bereft(ChildDied):
-    """The child's line ended without a word about the child: the warm process is gone too."""
+    """The child's line ended without a word about the child: the warm process is gone, with all."""
 
 
 class SoloPool:
@@ -79,11 +84,20 @@ class SoloPool:
         # A child that does not begin says nothing about the job: that is no crash of the job's.
         try:
             try:
-                return await Child.start(self._warm.bear())
+                return await self._started()
             except Bereft:
-                return await Child.start(self._warm.bear())
+                return await self._started()
         except ChildDied as error:
             raise RuntimeError(f"a child process could not begin: {error}") from None
+
+    async def _started(self) -> Child:
+        try:
+            async with asyncio.timeout(START):
+                return await Child.start(self._warm.bear())
+        except TimeoutError:
+            log.warning("no child process was ready within %g s; the one they come from is replaced", START)
+            self._warm.replace()
+            raise Bereft(f"it was not ready within {START:g} s") from None
 
     async def close(self) -> None:
         for child in self._idle:
@@ -117,7 +131,11 @@ class Child:
         self._token = claim.token
         async with self._or_kill():
             self._writer.write(_message(claim, worker))
-            await self._next_of("begun")
+            try:
+                async with asyncio.timeout(START):
+                    await self._next_of("begun")
+            except TimeoutError:
+                raise ChildDied(f"its process did not take it up within {START:g} s") from None
 
     async def end(self, on_progress: OnProgress) -> End:
         """Wait for the end of the job. The child tells more progress only when the last is dealt with."""
@@ -146,7 +164,7 @@ class Child:
         while line := await self._line():
             message = _unpacked(line)
             if "ended" in message:
-                self.pid = 0
+                self._gone(message)
                 raise ChildDied(how_it_ended(message["ended"]))
             if message:
                 return message
@@ -161,12 +179,16 @@ class Child:
     async def kill(self) -> None:
         """End the child and whatever it started; returns when it is gone."""
         if self.pid:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+            kill_group(self.pid)
             with contextlib.suppress(ChildDied, ValueError):
                 while True:
                     await self._next()
         self._writer.close()
+
+    def _gone(self, message: dict[str, Any]) -> None:
+        if self.pid and "unguarded" in message:  # it has killed its guard, who can see to nothing any more
+            kill_group(self.pid)
+        self.pid = 0
 
 
 def _message(claim: Claim, worker: str) -> bytes:

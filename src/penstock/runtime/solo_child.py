@@ -15,6 +15,7 @@ from typing import IO, Any
 from penstock.model.decide import End, Returned, end_of
 from penstock.model.job import Claim
 from penstock.runtime.child_line import ChildLine
+from penstock.runtime.guard import guarded
 from penstock.runtime.orphan import begin_below
 from penstock.runtime.wire import pack, unpack
 from penstock.tasks.loading import load_app
@@ -26,7 +27,8 @@ def main(app_ref: str, fd: int, parent: int, *life: int) -> None:
     for held in life:
         os.set_inheritable(held, False)
     begin_below(parent)
-    serve(load_app(app_ref).tasks, socket.socket(fileno=fd))
+    line = socket.socket(fileno=fd)
+    guarded(lambda: serve(load_app(app_ref).tasks, line), line)
 
 
 def serve(tasks: Mapping[str, Task[..., Any]], line: socket.socket) -> None:

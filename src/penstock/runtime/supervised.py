@@ -22,7 +22,6 @@ from penstock.runtime.board import Board
 from penstock.runtime.heart import beat
 from penstock.runtime.solo import how_it_ended
 from penstock.runtime.wire import MAX_LINE, pack, unpack
-from penstock.tasks.inherit import MAX_SLOTS
 
 log = logging.getLogger("penstock.supervisor")
 
@@ -81,12 +80,12 @@ class Supervised:
 
     async def live(self, engine_for: EngineFor) -> None:
         """From start to burial."""
-        board_fd = Board.make_file(MAX_SLOTS)
+        board_fd = Board.make_file()
         try:
             self._reader = await self._spawn(board_fd)
             hello = await self._hello(self._reader)
             engine = await engine_for(hello["url"], hello["schema"])
-            board = Board.shared(board_fd, MAX_SLOTS, hello["lease"])
+            board = Board.shared(board_fd, hello["slots"], hello["lease"])
             await self._supervise(engine, board, hello)
         finally:
             os.close(board_fd)

@@ -30,6 +30,7 @@ class Warm:
         self._app_ref = app_ref
         self._process = process
         self._life = life
+        self._former: list[WarmProcess] = []  # replaced, with children that may still work
 
     def bear(self) -> socket.socket:
         """Our end of the line to a new child."""
@@ -37,7 +38,7 @@ class Warm:
             try:
                 return self._process.bear()
             except OSError:
-                self.close()
+                self._process.close()
         self._process = self._start()
         return self._process.bear()
 
@@ -49,10 +50,16 @@ class Warm:
             )
         return WarmProcess.spawned(self._app_ref, *self._life)
 
-    def close(self) -> None:
+    def replace(self) -> None:
+        """Ask this process for no more children; those that it has go on."""
         if self._process is not None:
-            self._process.close()
+            self._former.append(self._process)
             self._process = None
+
+    def close(self) -> None:
+        self.replace()
+        while self._former:
+            self._former.pop().close()
 
 
 class WarmProcess:

@@ -1,7 +1,7 @@
 """The inside of a warm process: the app is loaded, nothing runs; it bears children, and tells how they end.
 
-The worker sends one byte for each child it wants, and with it the child's end of a line between the two. This
-process keeps a copy of that end, and writes the last message over it when the child has died.
+The worker sends one byte for each child it wants, and with it the child's end of a line between the two. The
+child's guard writes how it ended over that end, and so does this process when the guard has died.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 
 from penstock.runtime import solo_child
 from penstock.runtime.forking import fork, load_to_fork
+from penstock.runtime.guard import guarded, kill_group, last_words
 from penstock.runtime.orphan import begin_below
 from penstock.runtime.spawning import spawn
-from penstock.runtime.wire import pack
 from penstock.tasks.task import Task
 
 
@@ -38,7 +38,7 @@ def main(app_ref: str, fd: int, parent: int, *life: int) -> None:
 
 
 class Nursery(ABC):
-    """The children that live, and the line of each."""
+    """The children that live, each with a guard in between, and the line of each."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -50,7 +50,7 @@ class Nursery(ABC):
 
     @abstractmethod
     def bear(self, line: socket.socket) -> int:
-        """Start a child at this end of a line; its pid."""
+        """Start a child at this end of a line; the pid of its guard."""
 
     def serve(self) -> None:
         """Until the worker is gone; then no child stays behind."""
@@ -62,7 +62,7 @@ class Nursery(ABC):
             if self._control in ready and not self._answer():
                 break
         for pid in self._lines:
-            _kill_group(pid)
+            kill_group(pid)
 
     def _answer(self) -> bool:
         """Bear the child that is asked for; False where nobody will ask any more."""
@@ -88,13 +88,12 @@ class Nursery(ABC):
                 self._tell(ended[0], os.waitstatus_to_exitcode(ended[1]))
 
     def _tell(self, pid: int, code: int) -> None:
-        """The last message of a child, after all that it has said itself, perhaps half a line."""
+        """The last message on a line; news only where a guard has died before its child."""
         line = self._lines.pop(pid, None)
         if line is None:  # the app's own, started while it was loaded
             return
-        _kill_group(pid)  # what it has started and left behind
-        with line, contextlib.suppress(OSError):
-            line.send(b"\n" + pack({"ended": code}), socket.MSG_DONTWAIT)
+        with line:
+            last_words(line, {"ended": code, "unguarded": True})
 
 
 class Forking(Nursery):
@@ -111,7 +110,7 @@ class Forking(Nursery):
         def live() -> None:
             self._leave()
             begin_below(parent)
-            solo_child.serve(self._tasks, line)
+            guarded(lambda: solo_child.serve(self._tasks, line), line)
 
         return fork(live)
 
@@ -134,11 +133,6 @@ class Spawning(Nursery):
     def bear(self, line: socket.socket) -> int:
         fds = (line.fileno(), *self._life)
         return spawn(solo_child.__name__, self._app_ref, fds[0], os.getpid(), *self._life, fds=fds)
-
-
-def _kill_group(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -6,15 +6,15 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from penstock.model.decide import Crashed, Deferred, End, Returned, Skipped, Stopped, Unfit
+from penstock.model.decide import Crashed, Deferred, End, Lost, Returned, Skipped, Stopped, Unfit
 from penstock.model.failure import Failure, FailureClass
 from penstock.model.outcome import Park
 
-# Larger than any payload and result together with the escapes that JSON text inside JSON needs.
-MAX_LINE = 16 * 1024 * 1024
+# No line of ours is too long: what it carries is bounded by the settings for payloads and results.
+MAX_LINE = 2**31
 
 _KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (Returned, Skipped, Deferred, Failure, Crashed, Stopped, Unfit)
+    kind.__name__: kind for kind in (Returned, Skipped, Deferred, Failure, Crashed, Lost, Stopped, Unfit)
 }
 
 

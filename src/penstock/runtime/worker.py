@@ -98,7 +98,10 @@ class Worker:
 
     # -- life ---------------------------------------------------------------------------------------
     async def run(self, *, burst: bool = False, most: int | None = None) -> None:
-        """Work until told to drain; with `burst`, until nothing is left to do, or `most` runs are settled."""
+        """Work until told to drain; with `burst`, until nothing is left to do, or `most` runs are settled.
+
+        Where it ends by an exception a run may have done that: the board keeps those that are not settled.
+        """
         loops = [self._pump.listen(), self._sweeper.run(), self._watch()]
         tasks = [asyncio.create_task(loop) for loop in loops]
         pumping = asyncio.create_task(self._pump.run())
@@ -110,11 +113,28 @@ class Worker:
                 await self._finish(pumping)
             if self.expired:
                 log.error("this worker was given up: its heartbeat was not seen for %g s", self.options.lease)
+            self.board.clear()
         finally:
             await _cancel(pumping, stop, *tasks)
             self._watchdog.stop()
             await self._drop_all()
             await self.executor.close()
+
+    async def outlast(self) -> None:
+        """After `run`: until the threads of its handlers have ended, and what they have done is settled.
+
+        Handed back while its thread goes on in this process, a job would run twice at once.
+        """
+        self.drain()
+        for running in self.executor.in_threads:
+            self.executor.stop(running, Stop.SHUTDOWN)
+            log.warning("job %s (%s) still runs in its thread: waiting", running.claim.id, running.claim.task)
+        while self.executor.in_threads and not self.expired:  # noqa: ASYNC110 - the heart may end it too
+            await asyncio.sleep(TICK)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORDS):
+                while not (self._pump.told or self.expired):
+                    await self._pump.round()
 
     async def _first(self, *tasks: asyncio.Task[Any]) -> None:
         """Until one of the loops ends; one that broke tells why."""
@@ -159,7 +179,6 @@ class Worker:
     async def _drop_all(self) -> None:
         """Whatever still runs is not ours any more, or is handed back when the process is gone."""
         for running in list(self.executor.running.values()):
-            self.board.end(running.slot)
             if running.handle is not None:
                 running.settled = True
                 await _cancel(running.handle)

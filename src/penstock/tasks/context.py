@@ -8,11 +8,13 @@ from collections.abc import MutableMapping
 from typing import Any, Protocol
 
 from penstock.model.errors import ValueTooLarge
-from penstock.model.failure import shorten
+from penstock.model.failure import described, shorten
 from penstock.model.job import Claim, Job
 from penstock.model.priority import Priority
 from penstock.model.states import State
 from penstock.model.values import dumps
+
+log = logging.getLogger("penstock.worker")
 
 MAX_PROGRESS_BYTES = 4_096
 # In characters, longest first. One takes up to six bytes of JSON, so the last fits whatever it holds.
@@ -112,7 +114,8 @@ class Context(_BaseContext):
 
     async def progress(self, percent: float, message: str = "") -> None:
         """Tell how far the run is, from 0 to 100. It is for people who watch: it never fails the run."""
-        await self._link.progress(_percent(percent), message)
+        if told := _told(self._link.claim, percent, message):
+            await self._link.progress(*told)
 
 
 class SyncContext(_BaseContext):
@@ -122,7 +125,8 @@ class SyncContext(_BaseContext):
 
     def progress(self, percent: float, message: str = "") -> None:
         """Tell how far the run is, from 0 to 100. It is for people who watch: it never fails the run."""
-        self._link.progress_sync(_percent(percent), message)
+        if told := _told(self._link.claim, percent, message):
+            self._link.progress_sync(*told)
 
 
 class JobLogger(logging.LoggerAdapter[logging.Logger]):
@@ -142,9 +146,14 @@ class JobLogger(logging.LoggerAdapter[logging.Logger]):
         return msg, kwargs
 
 
-def _percent(percent: float) -> float:
-    """The nearest there is: a sum that comes to 100.01 must not fail the work."""
-    return max(0, min(percent, 100)) if percent == percent else 0  # noqa: PLR0124 - not a number
+def _told(claim: Claim, percent: float, message: str) -> tuple[float, str] | None:
+    """As it can be stored, and the nearest there is: a sum that comes to 100.01 must not fail the work."""
+    try:
+        number = percent if type(percent) is int else float(percent)
+        return (max(0, min(number, 100)) if number == number else 0), str(message)  # noqa: PLR0124 - not a number
+    except Exception as error:  # noqa: BLE001 - whatever was given: it is for people who watch
+        log.warning("progress of job %s not stored: %s", claim.id, described(error))
+        return None
 
 
 def _snapshot(claim: Claim, worker: str) -> Job:
