@@ -6,12 +6,12 @@ import asyncio
 import logging
 import random
 import uuid
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import psycopg
 
+from penstock.engines.hearing import Hearing
 from penstock.engines.postgres.database import Connection
 from penstock.engines.postgres.pool import Pool, sever
 from penstock.engines.postgres.watch import Watch
@@ -37,9 +37,7 @@ class Listener:
     def __init__(self, pool: Pool, channel: str) -> None:
         self._pool = pool
         self._channel = channel
-        self._heard: Counter[str] = Counter()  # wake-ups per queue
-        self._seen: dict[str, int] = {}  # how many of them there were when work was last looked for
-        self._waiting: dict[asyncio.Future[None], frozenset[str]] = {}
+        self._hearing = Hearing()
         self._task: asyncio.Task[None] | None = None
         self._listening = False
         self._warned = False
@@ -49,30 +47,21 @@ class Listener:
 
     def look(self, queues: Iterable[str]) -> None:
         """Work is about to be looked for: only what is heard from now on is news."""
-        for queue in queues:
-            self._seen[queue] = self._heard[queue]
+        self._hearing.look(queues)
 
     async def wait(self, queues: Sequence[str], timeout: float) -> None:
         """Return when one of the queues was heard of since the last look, or after `timeout` seconds."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"listen {self._channel}")
-        if any(self._heard[queue] != self._seen.get(queue, 0) for queue in queues):
+        if self._hearing.has_news(queues):
             return
         if not self._listening:
             timeout = min(timeout, POLL_SECONDS * random.uniform(0.75, 1.25))
-        bell = asyncio.get_running_loop().create_future()
-        self._waiting[bell] = frozenset(queues)
-        try:
-            async with asyncio.timeout(timeout):
-                await bell
-        except TimeoutError:
-            pass
-        finally:
-            del self._waiting[bell]
+        await self._hearing.wait(frozenset(queues), timeout)
 
     async def close(self) -> None:
         task, self._task = self._task, None
-        self._ring(lambda _: True)
+        self._hearing.end()
         if task is not None:
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -101,7 +90,7 @@ class Listener:
         await connection.execute(f"listen {self._channel}".encode())
         await self._prove(connection)
         self._listening, self._pause = True, _FIRST_PAUSE
-        self._hear_all()
+        self._hearing.hear_all()
         while True:
             with suppress(TimeoutError):
                 await self._hear_until(asyncio.get_running_loop().create_future(), PROVE_EVERY, connection)
@@ -145,19 +134,7 @@ class Listener:
             self._proof.set_result(None)
         if payload.startswith(_PING):
             return
-        self._heard[payload] += 1
-        self._ring(lambda queues: payload in queues)
-
-    def _hear_all(self) -> None:
-        """Nobody knows what was said while we could not hear."""
-        for queue in {*self._seen, *self._heard}:
-            self._heard[queue] += 1
-        self._ring(lambda _: True)
-
-    def _ring(self, concerns: Callable[[frozenset[str]], bool]) -> None:
-        for bell, queues in self._waiting.items():
-            if not bell.done() and concerns(queues):
-                bell.set_result(None)
+        self._hearing.hear(payload)
 
     def _warn_once(self) -> None:
         if not self._warned:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from penstock.engines.hearing import Hearing
 from penstock.engines.redis.connector import Connector
 from penstock.engines.redis.wire import Lost, ServerError, Wire, frame
 from penstock.model.errors import EngineError
@@ -35,10 +35,8 @@ class Bell:
         self._connector = connector
         self._ask = ask  # over another connection than the one that is blocked
         self._prefix = prefix + b"bell:"
-        self._heard: Counter[str] = Counter()  # wake-ups per queue
-        self._seen: dict[str, int] = {}  # how many of them there were when work was last looked for
+        self._hearing = Hearing()
         self._looked_in: frozenset[str] = frozenset()
-        self._waiting: dict[asyncio.Future[None], frozenset[str]] = {}
         self._wanted = asyncio.Event()  # somebody waits
         self._listening: frozenset[str] = frozenset()
         self._wire: Wire | None = None
@@ -51,8 +49,7 @@ class Bell:
 
     def look(self, queues: Mapping[str, int]) -> None:
         """Work is about to be looked for: only what is heard from now on is news."""
-        for queue in queues:
-            self._seen[queue] = self._heard[queue]
+        self._hearing.look(queues)
         self._looked_in = frozenset(queue for queue, most in queues.items() if most > 0)
 
     async def wait(self, queues: Sequence[str], timeout: float) -> None:
@@ -64,24 +61,16 @@ class Bell:
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="penstock bell")
         wanted = frozenset(queues) & self._looked_in or frozenset(queues)
-        if any(self._heard[queue] != self._seen.get(queue, 0) for queue in wanted):
+        if self._hearing.has_news(wanted):
             return
         if self._wire is None:
             timeout = min(timeout, POLL_SECONDS * random.uniform(0.75, 1.25))
-        bell = asyncio.get_running_loop().create_future()
-        self._waiting[bell] = wanted
         self._call_listener(wanted)
-        try:
-            async with asyncio.timeout(timeout):
-                await bell
-        except TimeoutError:
-            pass
-        finally:
-            del self._waiting[bell]
+        await self._hearing.wait(wanted, timeout)
 
     async def close(self) -> None:
         task, self._task = self._task, None
-        self._ring(lambda _: True)
+        self._hearing.end()
         work = [*self._calls] if task is None else [task, *self._calls]
         for each in work:
             each.cancel()
@@ -122,7 +111,7 @@ class Bell:
         try:
             self._client = await wire.call(frame(b"CLIENT", b"ID"))
             self._wire = wire
-            self._hear_all()
+            self._hearing.hear_all()
             while True:
                 await self._wanted.wait()
                 await self._pop(wire)
@@ -131,7 +120,7 @@ class Bell:
             await wire.close()
 
     async def _pop(self, wire: Wire) -> None:
-        queues = frozenset().union(*self._waiting.values())
+        queues = self._hearing.waited_for
         if not queues:
             self._wanted.clear()
             return
@@ -146,19 +135,7 @@ class Bell:
 
     def _hear(self, queue: str) -> bool:
         """Wake those who wait for this queue; whether anybody does."""
-        if not any(queue in queues for queues in self._waiting.values()):
+        if queue not in self._hearing.waited_for:
             return False
-        self._heard[queue] += 1
-        self._ring(lambda queues: queue in queues)
+        self._hearing.hear(queue)
         return True
-
-    def _hear_all(self) -> None:
-        """Nobody knows what was said while we could not hear."""
-        for queue in {*self._seen, *self._heard}:
-            self._heard[queue] += 1
-        self._ring(lambda _: True)
-
-    def _ring(self, concerns: Callable[[frozenset[str]], bool]) -> None:
-        for bell, queues in self._waiting.items():
-            if not bell.done() and concerns(queues):
-                bell.set_result(None)
