@@ -109,9 +109,9 @@ async def _claim(engine_name: str, places: dict[str, Place], size: Size) -> list
 
 
 async def _timed(engine: Engine, k: int) -> float:
-    want = Want("bench", uuid4().hex, {QUEUE: k}, k, {"noop": "as declared"})
+    want = Want("bench", uuid4().hex, {QUEUE: k}, k, {"noop": "as declared"}, k)
     began = time.perf_counter()
-    claims = await engine.claim(want)
+    claims = (await engine.claim(want)).claims
     ms = (time.perf_counter() - began) * 1_000
     if len(claims) != k:
         raise RuntimeError(f"wanted {k} jobs, got {len(claims)}")

@@ -18,7 +18,70 @@ ranks in the order of their ids. A queue's *open lane* bears the queue's own nam
 their own, and say who may claim from them: a parked lane is open to workers that know its task by another
 signature than those that did not fit.
 
+**Lanes and limits.** A *group* is a set of lanes under one limit (`model/lanes.py` has the names): the whole
+queue, under the queue's own name; a task's lanes; the lanes of a queue's keys. `put_groups` declares them.
+A job may start when all of these let it: the group of its queue, the group of its lane, and, where the lane
+has a key, the lane itself, by the group's `per_key`. Each holds for itself: `concurrency`, over its active
+jobs; a rate, as `model/limits.py` counts it, spent at claim and never given back; a cooldown, until which
+nothing starts. A group that `needs` breakers starts nothing while one of them is open, and probes while one
+is half-open. A group nobody has declared has no limits. A new declaration replaces the limits and keeps what
+runs and what was spent. What cannot start is not looked through: a claim costs the same behind a million such
+jobs. Decisions about limits are taken and written in the claim's own atomic step; active jobs are given back
+in the step that ends their run, whichever verb that is. Where limits are declared while jobs of theirs run
+already, those count from then on.
+
+*Fairness.* The limited lanes of a queue take turns. A lane's turn is the rank of its first waiting job, but
+no earlier than OLDEST_TURN ago, plus what the lane owes: TURN_COST for each job claimed from it, worked off
+as time passes. A claim takes, over all lanes, first what has the earliest turn, each further job of the same
+lane TURN_COST later than the one before; jobs of the open lane by their rank, but no earlier than OLDEST_TURN
+ago. So priorities hold between lanes, and one lane's million jobs do not stop the others.
+
+*What comes of a claim that is held back:* `next_in` says after how many seconds it is worth asking again,
+where only time is needed (a rate, a cooldown, an open breaker); where a run must end first, the step that
+ends it wakes those who `wait` for the queue. `Want.free` bounds what comes from limited lanes and from queues
+with a limit: nothing is claimed ahead from them.
+
 **Attempts** are counted at claim. An outcome with `refund` gives the attempt back.
+
+**Keys.** A given key is held by one job at a time, per queue and task; a job that comes with a taken key is
+answered with the holder and not made. How long it is held is the window of the job that holds it:
+*record*, while the holder's record lives, finished or not; *unfinished*, until it ends; *started*, until it
+is first claimed (back in line it does not get it again); *period*, for so many seconds from its enqueueing
+and at least until it ends, also when its record is gone; *debounce*, until it is first claimed: meanwhile a
+newcomer replaces its payload, owner, options and priority, puts its due time off to the newcomer's delay plus
+the newcomer's window from now, and is answered as a duplicate. A debounced job itself comes in delayed by its
+delay plus its window. A job that loses its record loses its key, but for a period's rest.
+
+**Ties.** A job may wait for others (`Ties.after`): it is *blocked* until each has ended. An edge is resolved
+when the job it names completes. Where that job fails or is cancelled, `on_failure` decides: *fail*, the
+blocked job is cancelled with a note that names it, and so are those that wait for that one; *ignore*, the
+edge is resolved; *continue*, all its edges are, and it runs at once; *wait*, nothing: the job stays blocked,
+and where the failed one is recovered, waits for the recovered one. A job with no edge left is due at its own
+due time or now, whichever is later (its expiry is put off as much). Edges to jobs that are finished already
+are resolved as it is put in; to jobs that do not exist yet, when those have come and ended: such a job must
+come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder. `cancel` of a
+blocked job cancels those that wait for it, by the same rule. A blocked job that passes its deadline is, by
+`expire`: cancelled (*skip*), let go (*run*), or failed, with a dead letter of reason "upstream-missing"
+(*fail*).
+
+Jobs put in with the same `FlowName` are a flow. While one of them is unfinished, none of its members is
+pruned, nor counted as kept; when the last ends, they are like others.
+
+**Jobs that follow.** The jobs in `Settlement.then` are put in by the step that settles, where it is accepted
+and completes the run; else they are not made.
+
+**Steps** are named pieces of a run whose results are kept: they live as long as the job's record, and a
+recovered job has them too.
+
+**Breakers** are kept by the engine, for all workers: `model/breaker.py` is what they mean. A claim under a
+half-open one is a probe, by the job's id. The end of a run is told to the breakers its group needs by
+`Outcome.healthy`; every other end of a run, and a rescue, tells them nothing and gives a probe's place back.
+
+**Schedules** are rows: what they are is the caller's (`spec`), when the next tick is due is the engine's.
+`fire` writes one tick, together with its job, once, whoever fires it and however often.
+
+**Shelves.** A finished job is counted and pruned with those of its shelf: its queue's, unless it was put in
+with another. `Retention.queue` may name such a shelf.
 
 **Finished is final.** A job that is completed, failed or cancelled never runs again; recovering a dead letter
 makes a new job, linked both ways, which takes over the key.
@@ -35,9 +98,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+from penstock.model.breaker import Breaker, BreakerState, Circuit
 from penstock.model.job import Claim, DeadLetter, Enqueued, Held, Job, NewJob
+from penstock.model.limits import NO_LIMIT, Limit
 from penstock.model.outcome import Outcome
 from penstock.model.states import State
 
@@ -52,6 +117,7 @@ class Want(NamedTuple):
     queues: Mapping[str, int]  # queue -> how many from it at most
     limit: int  # how many in all
     tasks: Mapping[str, str]  # task name -> fingerprint of its signature
+    free: int  # how many can begin at once: no more come from where there are limits
 
 
 class Settlement(NamedTuple):
@@ -62,6 +128,14 @@ class Settlement(NamedTuple):
     outcome: Outcome
     ran_for: float = 0.0  # seconds
     keep: bool = True  # False: a completed job leaves no record
+    then: tuple[NewJob, ...] = ()  # put in with it, where it is accepted and completes the run
+
+
+class Claimed(NamedTuple):
+    """The answer to a claim."""
+
+    claims: list[Claim]
+    next_in: float | None = None  # seconds after which more may be had, where only time is needed for it
 
 
 class Settled(NamedTuple):
@@ -70,6 +144,7 @@ class Settled(NamedTuple):
     accepted: list[bool]
     claims: list[Claim]
     expired: bool = False  # the worker in `want` is not alive any more
+    next_in: float | None = None  # as of a claim
 
 
 class CancelOrder(NamedTuple):
@@ -168,6 +243,89 @@ class Parked(NamedTuple):
     jobs: int
 
 
+class Group(NamedTuple):
+    """Lanes under one limit: see "Lanes and limits" above."""
+
+    name: str
+    limit: Limit = NO_LIMIT  # of all its lanes together
+    per_key: Limit = NO_LIMIT  # of each lane that has a key
+    needs: tuple[str, ...] = ()  # breakers
+
+
+class GroupState(NamedTuple):
+    """A group as it stands. Of a queue's own group only what limits count is known."""
+
+    group: Group
+    active: int  # jobs of it that run
+    cooled_for: float | None  # seconds for which it starts nothing
+
+
+class LaneState(NamedTuple):
+    """A limited lane that holds jobs, or whose limits are not worked off yet."""
+
+    lane: str
+    waiting: int
+    active: int
+    opens_in: float | None  # seconds until it may start something; None: now, or when a run has ended
+
+
+class Entry(NamedTuple):
+    """The answer to one who asks a breaker: whether to go on; else after how many seconds to ask again."""
+
+    allowed: bool
+    retry_in: float | None = None  # None: when a probe has ended
+
+
+Overlap: TypeAlias = Literal["allow", "skip", "queue"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleRow:
+    """A schedule as it is stored."""
+
+    id: str
+    spec: str  # JSON text: what it is, which engines do not read
+    source: str | None = None  # who declares it; None: put in at run time
+    next_at: datetime | None = None  # when the next tick is due; None: there is none
+    paused: bool = False
+    last_due: datetime | None = None  # of the latest tick
+    last_job: str | None = None  # the latest job that a tick has made
+
+
+class Tick(NamedTuple):
+    """One tick to be fired."""
+
+    schedule: str
+    due: datetime  # the schedule's `next_at`
+    next_at: datetime | None  # of the tick after it
+    job: NewJob | None  # None: the tick is let pass
+    overlap: Overlap = "allow"  # what becomes of the job while the one before is unfinished
+    note: str | None = None  # why it is let pass
+
+
+class TickRecord(NamedTuple):
+    """A tick that was fired, or let pass."""
+
+    due: datetime
+    fired_at: datetime
+    job_id: str | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """A flow: its members in the order in which they were put in."""
+
+    id: str
+    name: str
+    created_at: datetime
+    unfinished: int
+    jobs: tuple[Job, ...] = ()
+
+
+TICKS_KEPT = 100  # of each schedule
+
+
 class Level(StrEnum):
     """How bad a finding is.
 
@@ -235,8 +393,8 @@ class Engine(Protocol):
         """Keep a worker alive for `ttl` seconds more and bring back its orders."""
         ...
 
-    async def claim(self, want: Want) -> list[Claim]:
-        """Take the waiting jobs first in rank. WorkerExpired where the worker is not alive."""
+    async def claim(self, want: Want) -> Claimed:
+        """Take the waiting jobs whose turn it is. WorkerExpired where the worker is not alive."""
         ...
 
     async def settle(
@@ -254,6 +412,10 @@ class Engine(Protocol):
         """Store the progress (JSON text) of a run; False where the job is not the caller's any more."""
         ...
 
+    async def save_step(self, job_id: str, token: str, name: str, value: str) -> bool:
+        """Keep the result (JSON text) of a step of a run; False where the job has passed on."""
+        ...
+
     async def release(self, worker: str, request: str) -> int:
         """Hand back what the claim with this request id took and nobody received; how many."""
         ...
@@ -264,6 +426,23 @@ class Engine(Protocol):
     # -- upkeep: every worker does it, in bounded steps -----------------------------------------------
     async def stage(self, limit: int) -> float | None:
         """Move delayed jobs that are due to waiting; seconds until the next falls due, None if none will."""
+        ...
+
+    async def due_schedules(self, limit: int) -> tuple[list[ScheduleRow], float | None]:
+        """Schedules whose next tick is due, the longest due first; seconds until the next of the others is.
+
+        Paused ones have no ticks.
+        """
+        ...
+
+    async def fire(self, tick: Tick) -> TickRecord | None:
+        """Write a tick and its job; None where the schedule is gone, paused, or not due then any more.
+
+        While the latest job of the schedule is unfinished, `overlap` *skip* lets the tick pass with a note;
+        *queue* blocks the new job behind that one (an edge that ignores failure), or, where that one is
+        itself blocked, lets the tick pass. The last TICKS_KEPT ticks are kept. A key that is taken makes no
+        job: the tick names the holder.
+        """
         ...
 
     async def rescue(self, limit: int, judge: Judge) -> list[Rescued]:
@@ -279,7 +458,8 @@ class Engine(Protocol):
         ...
 
     async def expire(self, limit: int) -> int:
-        """Cancel waiting and delayed jobs that passed their own expiry; how many."""
+        """Cancel waiting and delayed jobs that passed their expiry, end the wait of blocked ones that passed
+        their deadline; how many."""
         ...
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
@@ -311,6 +491,10 @@ class Engine(Protocol):
         """Make delayed jobs due now; how many."""
         ...
 
+    async def reschedule(self, ids: Sequence[str], delay: float) -> int:
+        """Make waiting and delayed jobs due in `delay` seconds; how many. Their expiry moves with them."""
+        ...
+
     async def delete(self, ids: Sequence[str]) -> int:
         """Remove the records of finished jobs, and the keys they hold; how many."""
         ...
@@ -328,6 +512,44 @@ class Engine(Protocol):
     async def set_paused(self, queue: str, paused: bool) -> None:
         """Stop or resume claims from a queue, for every worker."""
 
+    # -- declare --------------------------------------------------------------------------------------
+    async def put_groups(self, groups: Sequence[Group]) -> None:
+        """Declare limits; those declared before under the same names are replaced."""
+
+    async def put_breakers(self, breakers: Sequence[Breaker]) -> None:
+        """Declare breakers; one that is there keeps its state and takes the new numbers."""
+
+    async def put_schedules(self, schedules: Sequence[ScheduleRow]) -> None:
+        """Add schedules, or change those that are there; `last_…` and, of one that is there, `paused` are not
+        read.
+
+        Where neither spec nor source differ, nothing changes. Where the spec does, `next_at` is replaced too,
+        unless it has passed: that tick is still to be fired.
+        """
+
+    async def remove_schedules(self, ids: Sequence[str]) -> int:
+        """Remove schedules and the records of their ticks, not the jobs; how many there were."""
+        ...
+
+    async def pause_schedule(self, schedule_id: str, paused: bool, next_at: datetime | None) -> bool:
+        """Stop or resume the ticks of a schedule, which goes on at `next_at`; False for no such schedule."""
+        ...
+
+    # -- breakers, as used inside a handler -----------------------------------------------------------------
+    async def enter_breaker(self, name: str, permit: str) -> Entry:
+        """Ask to start under a breaker. A probe's place counts until it is reported, `reset` seconds at most.
+
+        A breaker nobody has declared is closed.
+        """
+        ...
+
+    async def report_breaker(self, name: str, permit: str, healthy: bool | None) -> None:
+        """Say how that ended."""
+
+    async def set_breaker(self, name: str, circuit: Circuit) -> bool:
+        """Close or open a breaker by hand; False for no such breaker."""
+        ...
+
     # -- inspect: bounded, none scans a table -----------------------------------------------------------
     async def get(self, job_id: str) -> Job | None:
         """One job, finished or not."""
@@ -335,6 +557,38 @@ class Engine(Protocol):
 
     async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         """Jobs that match, newest first; `after` is the id of the last job of the page before."""
+        ...
+
+    async def steps(self, job_id: str) -> dict[str, str]:
+        """The results of a job's steps, in the order in which they were first kept."""
+        ...
+
+    async def flow(self, flow_id: str) -> Flow | None:
+        """A flow and those of its members that have a record."""
+        ...
+
+    async def flows(self, limit: int, after: str | None = None) -> list[Flow]:
+        """Flows, newest first, without their members; `after` is the last id of the page before."""
+        ...
+
+    async def groups(self) -> list[GroupState]:
+        """Every declared group, sorted by name."""
+        ...
+
+    async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
+        """Lanes of a group, by name; `after` is the last of the page before."""
+        ...
+
+    async def breakers(self) -> list[BreakerState]:
+        """Every breaker, sorted by name."""
+        ...
+
+    async def schedules(self) -> list[ScheduleRow]:
+        """Every schedule, sorted by id."""
+        ...
+
+    async def ticks(self, schedule_id: str, limit: int) -> list[TickRecord]:
+        """The latest ticks of a schedule, newest first."""
         ...
 
     async def dead_letters(self, where: DeadFilter, limit: int, after: str | None = None) -> list[DeadLetter]:

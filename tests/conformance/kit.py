@@ -92,15 +92,16 @@ def want(
     request: str | None = None,
     tasks: Mapping[str, str] | None = None,
     per_queue: Mapping[str, int] | None = None,
+    free: int | None = None,
 ) -> Want:
     """What a worker asks for: everything in the default queue, unless told otherwise."""
     per_queue = per_queue if per_queue is not None else dict.fromkeys(queues or (QUEUE,), each)
     tasks = {TASK: SIGNATURE} if tasks is None else tasks
-    return Want(worker, request or make_request(), per_queue, limit, tasks)
+    return Want(worker, request or make_request(), per_queue, limit, tasks, limit if free is None else free)
 
 
 async def claim(engine: Engine, *queues: str, **more: Any) -> list[Claim]:
-    return await engine.claim(want(*queues, **more))
+    return (await engine.claim(want(*queues, **more))).claims
 
 
 async def take(engine: Engine, *args: Any, worker: str = WORKER, **more: Any) -> Claim:

@@ -239,7 +239,7 @@ async def test_many_workers_get_each_job_once(make_engine):
 
     async def drain(n: int) -> list[str]:
         taken: list[str] = []
-        while held := await engines[n].claim(want(worker=f"w{n}", limit=7)):
+        while held := (await engines[n].claim(want(worker=f"w{n}", limit=7))).claims:
             taken += ids(held)
         return taken
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.kit import EVERY_OUTCOME, SIGNATURE, TASK, end, make_id, make_request, new, parked, register
 from penstock.engine import (
+    Claimed,
     DeadFilter,
     Engine,
     JobFilter,
@@ -110,7 +111,7 @@ class Trio:
     async def claim(self) -> None:
         want = self._want()
         answers = await self._do(f"claim {want}", lambda e, _: e.claim(want))
-        self._remember(answers)
+        self._remember([answer.claims for answer in answers if isinstance(answer, Claimed)])
 
     async def settle(self) -> None:
         if not self._held:
@@ -151,7 +152,7 @@ class Trio:
         rng = self._rng
         queues = {queue: rng.randint(0, 3) for queue in QUEUES if rng.random() < 0.8}
         tasks = {task: rng.choice((SIGNATURE, SIGNATURE, "v2")) for task in TASKS}
-        want = Want(rng.choice(self._workers), make_request(), queues, rng.randint(0, 5), tasks)
+        want = Want(rng.choice(self._workers), make_request(), queues, rng.randint(0, 5), tasks, free=5)
         self._wants.append(want)
         return want
 
@@ -290,7 +291,7 @@ def _plain(answer: Any) -> Any:
         return type(answer).__name__
     if isinstance(answer, Claim):
         return answer._replace(token="")
-    if isinstance(answer, Settled):
+    if isinstance(answer, Settled | Claimed):
         return answer._replace(claims=[_plain(claim) for claim in answer.claims])
     if isinstance(answer, Orders):
         return answer.given_up, sorted(order.job_id for order in answer.cancel), answer.paused

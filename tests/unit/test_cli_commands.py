@@ -206,8 +206,8 @@ def test_running_and_parked_jobs_and_workers_are_shown_as_they_are(run: Run, sho
             lost = NewJob(new_id(), "elsewhere", "unknown")
             held = NewJob(new_id(), "default", "fail", '{"what":"x"}')
             await engine.enqueue([lost, held])
-            want = Want("w1", "r", {"default": 1, "elsewhere": 1}, 2, shop.registry.fingerprints())
-            for claim in await engine.claim(want):
+            want = Want("w1", "r", {"default": 1, "elsewhere": 1}, 2, shop.registry.fingerprints(), 2)
+            for claim in (await engine.claim(want)).claims:
                 if claim.id == held.id:
                     await engine.progress(claim.id, claim.token, '{"percent": 40, "message": "half"}')
                 else:

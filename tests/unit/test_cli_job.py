@@ -26,9 +26,9 @@ def held(shop: Penstock, job: NewJob, outcome: Outcome | None = None, progress: 
             engine = shop.engine
             await engine.register(WorkerInfo(id="w", name="host:1", queues=(job.queue,), slots=1), 600.0)
             await engine.enqueue([job])
-            want = Want("w", "r", {job.queue: 1}, 1, shop.registry.fingerprints())
+            want = Want("w", "r", {job.queue: 1}, 1, shop.registry.fingerprints(), 1)
             claim: Claim
-            (claim,) = await engine.claim(want)
+            (claim,) = (await engine.claim(want)).claims
             if progress:
                 await engine.progress(claim.id, claim.token, progress)
             if outcome:

@@ -83,8 +83,8 @@ async def let_go(engine: Slow, *rounds: asyncio.Task[None]) -> None:
 async def run_more(worker: Worker, app: Penstock, jobs: int) -> None:
     """Have the worker run jobs besides those under way."""
     await app.aenqueue_many(app.tasks["hello"].call() for _ in range(jobs))
-    want = Want(worker.id, "more", {"default": jobs}, jobs, worker.options.fingerprints())
-    worker.executor.offer(await app.engine.claim(want))
+    want = Want(worker.id, "more", {"default": jobs}, jobs, worker.options.fingerprints(), jobs)
+    worker.executor.offer((await app.engine.claim(want)).claims)
     while worker.executor.running:
         await asyncio.sleep(0)
 

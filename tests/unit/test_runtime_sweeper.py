@@ -72,7 +72,7 @@ async def test_jobs_of_a_lost_worker_are_rescued_and_logged(
     job = await app.tasks["hello"].aenqueue()
     worker = make_worker(app)
     await app.engine.register(worker.info(), 30.0)
-    await app.engine.claim(Want(worker.id, "r", {"default": 1}, 1, app.registry.fingerprints()))
+    await app.engine.claim(Want(worker.id, "r", {"default": 1}, 1, app.registry.fingerprints(), 1))
     clock.advance(31)
     with caplog.at_level(logging.WARNING, "penstock.sweeper"):
         assert 0 < await sweeper.rescue() <= 10.0
@@ -91,8 +91,8 @@ async def test_finished_jobs_beyond_what_the_queue_keeps_are_pruned(app: Penstoc
     jobs = [await app.tasks["brief"].aenqueue() for _ in range(3)]
     worker = make_worker(app)
     await app.engine.register(worker.info(), 30.0)
-    want = Want(worker.id, "r", {"brief": 9}, 9, app.registry.fingerprints())
-    for claim in await app.engine.claim(want):
+    want = Want(worker.id, "r", {"brief": 9}, 9, app.registry.fingerprints(), 9)
+    for claim in (await app.engine.claim(want)).claims:
         await app.engine.settle([Settlement(claim.id, claim.token, COMPLETED)])
     assert await sweeper.prune() > 1
     assert [await state(app, job.id) for job in jobs] == [None, None, State.COMPLETED]
@@ -175,8 +175,8 @@ async def test_what_is_too_old_is_cleaned_up_once_a_day_by_the_first_who_comes(
     job = await app.tasks["hello"].aenqueue()
     worker = make_worker(app)
     await app.engine.register(worker.info(), 30.0)
-    want = Want(worker.id, "r", {"default": 9}, 9, app.registry.fingerprints())
-    for claim in await app.engine.claim(want):
+    want = Want(worker.id, "r", {"default": 9}, 9, app.registry.fingerprints(), 9)
+    for claim in (await app.engine.claim(want)).claims:
         await app.engine.settle([Settlement(claim.id, claim.token, COMPLETED)])
     options = app.worker_host().options
     first, second = (Sweeper(engine, options, now=clock.now) for _ in range(2))  # type: ignore[arg-type]

@@ -4,11 +4,51 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from penstock.model.priority import Priority
 from penstock.model.states import State, Status, status_of
 from penstock.model.values import loads
+
+WindowKind: TypeAlias = Literal["record", "unfinished", "started", "period", "debounce"]
+OnFailure: TypeAlias = Literal["fail", "continue", "ignore", "wait"]
+AtDeadline: TypeAlias = Literal["skip", "run", "fail"]
+
+
+class Window(NamedTuple):
+    """How long a given key keeps others out: see "Keys" in the engine contract."""
+
+    kind: WindowKind = "record"
+    seconds: float = 0.0  # of a period or a debounce
+
+
+RECORD = Window()
+
+
+class Edge(NamedTuple):
+    """A job must end before another may begin; and what becomes of the other when it ends badly."""
+
+    id: str
+    on_failure: OnFailure = "fail"
+
+
+class FlowName(NamedTuple):
+    """A flow: jobs with edges, put in together."""
+
+    id: str
+    name: str
+
+
+class Ties(NamedTuple):
+    """What ties a job to others. Most have none."""
+
+    after: tuple[Edge, ...] = ()
+    feeds: bool = False  # others may name it in `after` without being put in together with it
+    flow: FlowName | None = None
+    deadline: float | None = None  # seconds from now that it may stay blocked
+    at_deadline: AtDeadline = "skip"
+    shelf: str | None = None  # with whose finished jobs it is counted and pruned; None: those of its queue
+    origin: str | None = None  # what made it, for people: "schedule nightly at 2026-…", "event order.paid"
 
 
 class NewJob(NamedTuple):
@@ -19,7 +59,7 @@ class NewJob(NamedTuple):
     task: str
     args: str = "{}"  # JSON text of an object
     key: str = ""  # the idempotency key; a minted one is the id
-    unique: bool = False  # the key was given: one job per (queue, task, key) while its record lives
+    unique: bool = False  # the key was given: one job per (queue, task, key), for as long as `window` says
     priority: int = Priority.MEDIUM
     delay: float = 0.0  # seconds until due
     max_attempts: int = 3
@@ -27,6 +67,8 @@ class NewJob(NamedTuple):
     expire_after: float | None = None  # seconds after the due time
     options: str | None = None  # JSON text of what this call overrides
     lane: str | None = None  # None: the queue's open lane
+    window: Window = RECORD
+    ties: Ties | None = None
 
 
 class Enqueued(NamedTuple):
@@ -108,6 +150,11 @@ class Job:
     parked: bool = False
     recovered_from: str | None = None
     recovered_as: str | None = None
+    after: tuple[str, ...] = ()  # the jobs it was to wait for
+    blocked_by: tuple[str, ...] = ()  # those of them it still waits for
+    deadline_at: datetime | None = None  # until when it may stay blocked
+    flow: str | None = None  # the id of its flow
+    origin: str | None = None
 
     @property
     def args(self) -> dict[str, Any]:

@@ -39,7 +39,10 @@ class Outcome:
     crashed: bool = False  # it died while alone
     rescued: bool = False  # its worker was lost
     park: Park | None = None
+    lane: str | None = None  # where it belongs, where that is not where it was found
     reason: str | None = None  # of a dead letter: exhausted, unrecoverable, crash-loop …
+    cooldown: float = 0.0  # seconds for which its key, its task or its queue starts nothing more
+    healthy: bool | None = None  # what the run tells of the services it needs; None: nothing
 
 
 @dataclass(frozen=True)

@@ -34,10 +34,13 @@ UNFINISHED = frozenset(State) - FINISHED
 
 # (state before, verb) -> states it may lead to. None is "no such job yet".
 TRANSITIONS: dict[tuple[State | None, str], frozenset[State]] = {
-    (None, "enqueue"): frozenset({State.WAITING, State.DELAYED}),
+    (None, "enqueue"): frozenset({State.WAITING, State.DELAYED, State.BLOCKED, State.CANCELLED}),
     (None, "recover"): frozenset({State.WAITING, State.DELAYED}),
+    (State.BLOCKED, "resolve"): frozenset({State.WAITING, State.DELAYED, State.CANCELLED}),
     (State.DELAYED, "stage"): frozenset({State.WAITING}),
     (State.DELAYED, "promote"): frozenset({State.WAITING}),
+    (State.DELAYED, "reschedule"): frozenset({State.WAITING, State.DELAYED}),
+    (State.WAITING, "reschedule"): frozenset({State.WAITING, State.DELAYED}),
     (State.WAITING, "claim"): frozenset({State.ACTIVE}),
     (State.ACTIVE, "complete"): frozenset({State.COMPLETED}),
     (State.ACTIVE, "retry"): frozenset({State.WAITING, State.DELAYED}),
@@ -51,6 +54,7 @@ TRANSITIONS: dict[tuple[State | None, str], frozenset[State]] = {
     (State.BLOCKED, "cancel"): frozenset({State.CANCELLED}),
     (State.WAITING, "expire"): frozenset({State.CANCELLED}),
     (State.DELAYED, "expire"): frozenset({State.CANCELLED}),
+    (State.BLOCKED, "expire"): frozenset({State.WAITING, State.DELAYED, State.CANCELLED, State.FAILED}),
 }
 
 

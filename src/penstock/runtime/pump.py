@@ -217,7 +217,8 @@ class Pump:
         if ends:
             return await self._engine.settle(ends, want, again=again)
         assert want is not None
-        return Settled([], await self._engine.claim(want))
+        claimed = await self._engine.claim(want)
+        return Settled([], claimed.claims, next_in=claimed.next_in)
 
     async def _release(self, request: str) -> None:
         try:
@@ -274,7 +275,9 @@ class Pump:
         if not queues:
             return None
         limit = min(free, sum(queues.values()))
-        return Want(self._worker, uuid4().hex, queues, limit, self._options.fingerprints())
+        begin_now = max(0, self._board.slots - len(executor.running) - len(executor.ready) - self._asked)
+        tasks = self._options.fingerprints()
+        return Want(self._worker, uuid4().hex, queues, limit, tasks, min(limit, begin_now))
 
     def _room(self, free: int) -> Mapping[str, int]:
         """How many each queue may give us; a queue with a limit of its own is never claimed ahead."""

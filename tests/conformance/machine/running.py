@@ -132,7 +132,7 @@ class Running(Model):
     ) -> None:
         asked = want(worker=worker, per_queue=per_queue, limit=limit, tasks={TASK: signature})
         try:
-            claims = self.run(self.engine.claim(asked))
+            claims = self.run(self.engine.claim(asked)).claims
         except WorkerExpired:
             assert not self.is_alive(worker)
             return

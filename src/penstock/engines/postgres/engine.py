@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.engine import (
     CancelOrder,
+    Claimed,
     Finding,
     Judge,
     Orders,
@@ -26,7 +27,7 @@ from penstock.engines.postgres.rescue import Rescue
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
-from penstock.model.job import Claim, Enqueued, NewJob
+from penstock.model.job import Enqueued, NewJob
 from penstock.model.outcome import EXPIRED, NOT_RECEIVED
 from penstock.model.states import State
 
@@ -120,7 +121,7 @@ class PostgresEngine(Inspection):
             return Orders(given_up=True)
         return Orders(False, tuple(CancelOrder(*pair.split()) for pair in cancels), frozenset(paused))
 
-    async def claim(self, want: Want) -> list[Claim]:
+    async def claim(self, want: Want) -> Claimed:
         self._listener.look(want.queues)
         step = settle.Step([], want)
         settled = step.read(
@@ -128,7 +129,7 @@ class PostgresEngine(Inspection):
         )
         if settled.expired:
             raise WorkerExpired(f"worker {want.worker} is not alive any more; begin again under a new id")
-        return settled.claims
+        return Claimed(settled.claims, settled.next_in)
 
     async def settle(
         self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False

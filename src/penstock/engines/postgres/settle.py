@@ -15,7 +15,7 @@ from penstock.model.lanes import parked_lane
 from penstock.model.states import State
 
 _ALIVE = len(Claim._fields)  # the column after the claim
-_NOBODY = Want(worker="", request="", queues={}, limit=0, tasks={})
+_NOBODY = Want(worker="", request="", queues={}, limit=0, tasks={}, free=0)
 
 
 def _want_values(want: Want | None, now: datetime | None) -> dict[str, Any]:

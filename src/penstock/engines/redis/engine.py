@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.engine import (
     CancelOrder,
+    Claimed,
     Finding,
     Judge,
     Orders,
@@ -93,13 +94,13 @@ class RedisEngine(Inspection):
         ]
         return Orders(False, tuple(stops), frozenset(queue.decode() for queue in paused))
 
-    async def claim(self, want: Want) -> list[Claim]:
+    async def claim(self, want: Want) -> Claimed:
         wanted = Wanted(want)
         self._bell.look(want.queues)
         answer = await self._do_once("claim", *wanted.arguments)
         if answer[0] == b"0":
             raise WorkerExpired(f"worker {want.worker} is not alive any more; begin again under a new id")
-        return self._claims(wanted, answer)
+        return Claimed(self._claims(wanted, answer))
 
     async def settle(
         self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False

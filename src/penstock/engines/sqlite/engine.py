@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from penstock.engine import (
+    Claimed,
     DeadFilter,
     Finding,
     JobFilter,
@@ -43,7 +44,7 @@ from penstock.engines.sqlite.session import Session, Tx
 from penstock.engines.sqlite.store import Store
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import EngineError
-from penstock.model.job import Claim, DeadLetter, Enqueued, Job, NewJob
+from penstock.model.job import DeadLetter, Enqueued, Job, NewJob
 from penstock.model.states import State
 
 T = TypeVar("T")
@@ -132,13 +133,13 @@ class SqliteEngine:
     async def beat(self, worker: str, ttl: float) -> Orders:
         return await self._current().beats.run(lambda view: workers.beat(view, worker, ttl))
 
-    async def claim(self, want: Want) -> list[Claim]:
+    async def claim(self, want: Want) -> Claimed:
         parts = self._current()
         parts.listen()
         marks = parts.wakes.marks(want.queues)
         claims = await parts.writer.run(lambda tx: claim.claim(tx, want))
         parts.wakes.looked(want, claims, marks)
-        return claims
+        return Claimed(claims)
 
     async def settle(
         self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False

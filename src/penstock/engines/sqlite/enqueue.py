@@ -117,7 +117,7 @@ def _by_shape(jobs: Sequence[NewJob]) -> dict[_Shape, list[Any]]:
     found: dict[_Shape, list[Any]] = {}
     for job in jobs:
         id_, queue, task, args, key, unique, priority, delay, attempts, owner, expire_after, options, lane = (
-            job
+            job[:13]
         )
         state = _DELAYED if delay > 0 else _WAITING
         shape = _Shape(

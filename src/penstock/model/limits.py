@@ -1,0 +1,64 @@
+"""Limits: how many may start in a time, how many may run at once. Arithmetic; engines keep the state.
+
+A rate is kept as one instant, `spent_until`: the time by which everything taken so far will have been earned.
+It may run ahead of now by the burst, less one permit: then nothing more is given.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import NamedTuple
+
+from penstock.model.errors import InvalidOption
+
+BATCH_SECONDS = 0.05  # who found nothing left waits that long at least, to find a few permits at once
+_BURST_SECONDS = 0.1  # of the rate may start at once, where nothing else is said
+_RATE = re.compile(r"(\d{1,9}) */ *(\d{0,9}) *(ms|s|sec|m|min|h|d)")
+_UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
+
+
+class Limit(NamedTuple):
+    """What may start and run; None is no bound of that kind."""
+
+    rate: float | None = None  # starts per second
+    burst: int = 1  # how many of them may come at once
+    concurrency: int | None = None
+
+
+NO_LIMIT = Limit()
+
+
+def permits(limit: Limit, spent_until: float, now: float) -> int | None:
+    """How many may start now by the rate alone; None: no bound."""
+    if limit.rate is None:
+        return None
+    ahead = max(spent_until - now, 0.0)
+    return max(0, math.floor(limit.burst - ahead * limit.rate + 1e-6))
+
+
+def spend(limit: Limit, spent_until: float, now: float, starts: int) -> float:
+    """`spent_until` after so many starts."""
+    return spent_until if limit.rate is None else max(spent_until, now) + starts / limit.rate
+
+
+def opens_in(limit: Limit, spent_until: float, now: float) -> float:
+    """Seconds until it is worth asking again: until a few may start at once."""
+    if limit.rate is None:
+        return 0.0
+    some = max(1, min(limit.burst, math.floor(limit.rate * BATCH_SECONDS)))
+    return max(0.0, spent_until - now - (limit.burst - some) / limit.rate)
+
+
+def parse_rate(what: str, text: str) -> Limit:
+    """Read `"30/s"`, `"100/m"`, `"1/2s"`: so many starts in such a time."""
+    found = _RATE.fullmatch(text.strip()) if isinstance(text, str) else None
+    if found is None:
+        raise InvalidOption(
+            f'{what} {text!r} cannot be read; write it as "30/s", "100/m", "5000/h" or "1/2s"'
+        )
+    starts, seconds = int(found[1]), int(found[2] or 1) * _UNITS[found[3]]
+    if starts == 0 or seconds == 0:
+        raise InvalidOption(f"{what} {text!r} lets nothing start; to stop a queue, pause it")
+    rate = starts / seconds
+    return Limit(rate, burst=max(1, math.floor(rate * _BURST_SECONDS)))
