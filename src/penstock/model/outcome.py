@@ -51,6 +51,7 @@ class Completed(Outcome):
     state = State.COMPLETED
     result: str | None = None
     note: str | None = None
+    healthy: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Retried(Outcome):
     verb: ClassVar[str] = "retry"
     delay: float
     error: str | None
+    cooldown: float = 0.0
+    healthy: bool | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "state", _due(self.delay))
@@ -88,6 +91,7 @@ class Released(Outcome):
     crashed: bool = False
     rescued: bool = False
     park: Park | None = None
+    lane: str | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,8 @@ class Failed(Outcome):
     error: str | None
     crashed: bool = False
     rescued: bool = False
+    healthy: bool | None = None
+    cooldown: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "note", self.reason)
