@@ -78,6 +78,11 @@ def after(*upstream: str, on_failure: OnFailure = "fail", **more: Any) -> Ties:
     return Ties(tuple(Edge(job_id, on_failure) for job_id in upstream), **more)
 
 
+async def blocked(engine: Engine, upstream: str, on_failure: OnFailure = "fail", **more: Any) -> str:
+    """Put one job in behind another, which feeds; its id."""
+    return await put(engine, ties=after(upstream, on_failure=on_failure, feeds=True), **more)
+
+
 FEEDS = Ties(feeds=True)  # of a job that others, put in later, wait for
 
 
