@@ -7,7 +7,6 @@ from conformance.kit import (
     after,
     blocked,
     claim,
-    failed,
     ids,
     new,
     news,
@@ -15,10 +14,7 @@ from conformance.kit import (
     settle,
     take,
 )
-from penstock.model.outcome import COMPLETED, Cancelled
-
-BAD_ENDS = [failed(), Cancelled("no")]
-PATIENCE = 20.0
+from penstock.model.outcome import COMPLETED
 
 
 async def test_the_last_two_upstreams_end_at_once_and_the_job_comes_free_once(make_engine):
