@@ -332,6 +332,8 @@ class Flow:
 
 
 TICKS_KEPT = 100  # of each schedule
+STILL_RUNS = "the run before had not ended"  # the note of a tick that is let pass by overlap "skip"
+STILL_WAITS = "another run was waiting behind the one before"  # and by "queue"
 
 
 class Level(StrEnum):
@@ -445,11 +447,11 @@ class Engine(Protocol):
     async def fire(self, tick: Tick) -> TickRecord | None:
         """Write a tick and its job; None where the schedule is gone, paused, or not due then any more.
 
-        While the latest job of the schedule is unfinished, `overlap` *skip* lets the tick pass with a note;
-        *queue* blocks the new job behind that one (an edge that ignores failure), or, where that one is
-        itself blocked, lets the tick pass. The last TICKS_KEPT ticks are kept. A key or an id that is taken
-        makes no job: the tick names the holder, and the schedule's latest job stays what it was. Which ticks
-        to fire is the caller's to judge: the time is not looked at.
+        While the latest job of the schedule is unfinished, `overlap` *skip* lets the tick pass, noted as
+        STILL_RUNS; *queue* blocks the new job behind that one (an edge that ignores failure), or, where that
+        one is itself blocked, lets the tick pass, noted as STILL_WAITS. The last TICKS_KEPT ticks are kept. A
+        key or an id that is taken makes no job: the tick names the holder, and the schedule's latest job
+        stays what it was. Which ticks to fire is the caller's to judge: the time is not looked at.
         """
         ...
 
