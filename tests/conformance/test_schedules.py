@@ -36,7 +36,8 @@ async def fired(engine, schedule: str = "nightly", **more: Any) -> str:
     """Fire the schedule's next tick, whatever the time is; the id of its job."""
     at = (await one(engine, schedule)).next_at
     record = await engine.fire(tick(schedule, due=at, **more))
-    assert record is not None and record.job_id is not None, record
+    assert record is not None
+    assert record.job_id is not None, record
     return record.job_id
 
 
@@ -257,7 +258,8 @@ async def test_the_engines_own_clock_judges_where_none_is_given(make_engine):
     found = await engine.due_schedules(10)
     assert [each.id for each in found.schedules] == ["past"]
     assert before < found.now < before + timedelta(minutes=1)
-    assert found.next_in is not None and 3_000 < found.next_in < 3_600
+    assert found.next_in is not None
+    assert 3_000 < found.next_in < 3_600
 
 
 # -- fire ----------------------------------------------------------------------------------------------
