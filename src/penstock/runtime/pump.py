@@ -34,7 +34,7 @@ LONG_EXCHANGE = 0.030  # seconds; a slow engine is no reason to hoard
 MAX_UNSETTLED = 5_000  # ended but not acknowledged; beyond it nothing new is claimed
 EXCHANGES = 2  # at once: while the engine writes one, the handlers fill the next
 WORTH_ANOTHER = 100  # ends that go beside an exchange under way; fewer wait for its answer
-POLL = 4.0  # seconds between looks at the queues when no wake-up comes
+POLL = 5.0  # seconds between looks at the queues when no wake-up comes
 
 
 class Exchange(NamedTuple):
