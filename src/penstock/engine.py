@@ -51,7 +51,7 @@ enqueueing and at least until it ends, also when its record is gone; *debounce*,
 newcomer replaces its payload, owner, options and priority, puts its due time off to the newcomer's delay plus
 the newcomer's window from now (its expiry moves with it), and is answered as a duplicate. A debounced job
 itself comes in delayed by its delay plus its window. A job that loses its record loses its key, but for a
-period's rest.
+period's rest, during which it is answered as completed.
 
 **Ties.** A job may wait for others (`Ties.after`): it is *blocked* until each has ended. An edge is resolved
 when the job it names completes. Where that job fails or is cancelled, `on_failure` decides: *fail*, the
@@ -62,8 +62,8 @@ due time or now, whichever is later (its expiry is put off as much). Edges to jo
 are resolved as it is put in; to jobs that do not exist yet, when those have come and ended: such a job must
 come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder. `cancel` of a
 blocked job cancels those that wait for it, by the same rule. A blocked job that passes its deadline is, by
-`expire`: cancelled (*skip*), let go (*run*), or failed, with a dead letter of reason "upstream-missing"
-(*fail*).
+`expire`: cancelled (*skip*), let go (*run*), or failed, with a dead letter of reason "upstream-missing" and
+no error (*fail*). `model/outcome.py` has the notes: UPSTREAM_FAILED, UPSTREAM_LATE, UPSTREAM_MISSING.
 
 Jobs put in with the same `FlowName` are a flow. While one of them is unfinished, none of its members is
 pruned, nor counted as kept; when the last ends, they are like others. A flow none of whose members has a
@@ -460,8 +460,8 @@ class Engine(Protocol):
         ...
 
     async def expire(self, limit: int) -> int:
-        """Cancel waiting and delayed jobs that passed their expiry, end the wait of blocked ones that passed
-        their deadline; how many."""
+        """Cancel waiting and delayed jobs that passed their expiry, then end the wait of blocked ones that
+        passed their deadline; how many, those not counted that end because one of these did."""
         ...
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:

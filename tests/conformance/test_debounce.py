@@ -1,4 +1,4 @@
-"""Debounce: while a job has not begun, each newcomer with its key replaces what it will do, and puts it off."""
+"""Debounce: while a job has not begun, a newcomer with its key replaces what it will do, and puts it off."""
 
 from datetime import timedelta
 
