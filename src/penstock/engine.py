@@ -57,8 +57,8 @@ period's rest, during which it is answered as completed.
 when the job it names completes. Where that job fails or is cancelled, `on_failure` decides: *fail*, the
 blocked job is cancelled with a note that names it, and so are those that wait for that one; *ignore*, the
 edge is resolved; *continue*, all its edges are, and it runs at once; *wait*, nothing: the job stays blocked,
-and where the failed one is recovered, waits for the recovered one. A job with no edge left is due at its own
-due time or now, whichever is later (its expiry is put off as much). Edges to jobs that are finished already
+and where the failed one is recovered, or has been, waits for the recovered one. A job with no edge left is
+due at its own due time or now, whichever is later (its expiry is put off as much). Edges to jobs that are finished already
 are resolved as it is put in; to jobs that do not exist yet, when those have come and ended: such a job must
 come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder. `cancel` of a
 blocked job cancels those that wait for it, by the same rule. A blocked job that passes its deadline is, by
