@@ -294,6 +294,14 @@ class ScheduleRow:
     last_job: str | None = None  # the latest job that a tick has made
 
 
+class DueSchedules(NamedTuple):
+    """Schedules whose next tick is due, and the engine's time, by which their ticks are judged."""
+
+    schedules: list[ScheduleRow]  # the longest due first
+    next_in: float | None  # seconds until the next of the others is due; None: none will be
+    now: datetime
+
+
 class Tick(NamedTuple):
     """One tick to be fired."""
 
@@ -326,6 +334,8 @@ class Flow:
 
 
 TICKS_KEPT = 100  # of each schedule
+STILL_RUNS = "the run before had not ended"  # the note of a tick that is let pass by overlap "skip"
+STILL_WAITS = "another run was waiting behind the one before"  # and by "queue"
 
 
 class Level(StrEnum):
@@ -430,20 +440,20 @@ class Engine(Protocol):
         """Move delayed jobs that are due to waiting; seconds until the next falls due, None if none will."""
         ...
 
-    async def due_schedules(self, limit: int) -> tuple[list[ScheduleRow], float | None]:
-        """Schedules whose next tick is due, the longest due first; seconds until the next of the others is.
-
-        Paused ones have no ticks.
+    async def due_schedules(self, limit: int) -> DueSchedules:
+        """Schedules whose next tick is due, equal ones by their ids; where more than `limit` are, the seconds
+        to the next are 0. Paused ones have no ticks. A `limit` of 0 only asks for the times.
         """
         ...
 
     async def fire(self, tick: Tick) -> TickRecord | None:
         """Write a tick and its job; None where the schedule is gone, paused, or not due then any more.
 
-        While the latest job of the schedule is unfinished, `overlap` *skip* lets the tick pass with a note;
-        *queue* blocks the new job behind that one (an edge that ignores failure), or, where that one is
-        itself blocked, lets the tick pass. The last TICKS_KEPT ticks are kept. A key that is taken makes no
-        job: the tick names the holder.
+        While the latest job of the schedule is unfinished, `overlap` *skip* lets the tick pass, noted as
+        STILL_RUNS; *queue* blocks the new job behind that one (an edge that ignores failure), or, where that
+        one is itself blocked, lets the tick pass, noted as STILL_WAITS. The last TICKS_KEPT ticks are kept. A
+        key or an id that is taken makes no job: the tick names the holder, and the schedule's latest job
+        stays what it was. Which ticks to fire is the caller's to judge: the time is not looked at.
         """
         ...
 
@@ -526,7 +536,7 @@ class Engine(Protocol):
         read.
 
         Where neither spec nor source differ, nothing changes. Where the spec does, `next_at` is replaced too,
-        unless it has passed: that tick is still to be fired.
+        unless it has passed (that tick is still to be fired) or the schedule is paused.
         """
 
     async def remove_schedules(self, ids: Sequence[str]) -> int:
@@ -534,7 +544,10 @@ class Engine(Protocol):
         ...
 
     async def pause_schedule(self, schedule_id: str, paused: bool, next_at: datetime | None) -> bool:
-        """Stop or resume the ticks of a schedule, which goes on at `next_at`; False for no such schedule."""
+        """Stop or resume the ticks of a schedule, which goes on at `next_at`; False for no such schedule.
+
+        Where it is stopped, or going, already, nothing changes. One that is stopped has no `next_at`.
+        """
         ...
 
     # -- breakers, as used inside a handler -----------------------------------------------------------------
