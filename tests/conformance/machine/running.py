@@ -103,8 +103,8 @@ class Running(Model):
         for spec in specs:
             upstream, deadline, rule = (spec.get(name) for name in ("upstream", "deadline", "on_failure"))
             plain = {k: v for k, v in spec.items() if k not in ("upstream", "deadline", "on_failure")}
-            taken = plain.get("key") is not None and any(job.key == plain["key"] for job in batch)
-            edges = () if upstream is None or taken else self.edges(upstream, batch, rule, deadline)
+            shared = plain.get("key") and sum(other.get("key") == plain["key"] for other in specs) > 1
+            edges = () if upstream is None or shared else self.edges(upstream, batch, rule, deadline)
             plain["window"] = WINDOWS.get(plain.get("key") or "", RECORD)
             more = {"deadline": 10.5, "at_deadline": deadline} if deadline and edges else {}
             batch.append(new(ties=Ties(edges, feeds=True, flow=flow, **more), **plain))
