@@ -16,10 +16,12 @@ from penstock.runtime.host import WorkerHost
 from penstock.runtime.inprocess import InProcessWorker
 from penstock.runtime.options import WorkerOptions
 from penstock.tasks.access import Access
+from penstock.tasks.breakers import CircuitBreaker, make_breaker
 from penstock.tasks.call import Call
 from penstock.tasks.client import Client
 from penstock.tasks.declare import Declare
 from penstock.tasks.declared import TaskOptions
+from penstock.tasks.events import calls_for
 from penstock.tasks.gate import Switch, WhenDisabled
 from penstock.tasks.handle import JobHandle
 from penstock.tasks.home import Opened
@@ -78,7 +80,9 @@ class Penstock:
         """Make a task of a function: `@app.task`, or `@app.task(queue="email", timeout=30)`.
 
         Options: queue, name, description, timeout, key, retry, priority, execute, expire_after, classify,
-        enabled and when_disabled. What is not given is inherited from the queue, then from the settings.
+        enabled, when_disabled, rate, rate_key, concurrency, needs and on. `rate` and `concurrency` hold over
+        all workers, with `rate_key` for each key by itself; `needs` names breakers, `on` an event. What is
+        not given is inherited from the queue, then from the settings.
         """
         return self._declare
 
@@ -95,11 +99,18 @@ class Penstock:
         keep_for: Duration | Inherited | None = INHERIT,
         enabled: Switch = True,
         when_disabled: WhenDisabled = "refuse",
+        rate: str | None = None,
+        rate_key: str | None = None,
+        max_active: int | None = None,
     ) -> Queue:
         """Declare a queue, before its tasks. `PENSTOCK_QUEUE_<NAME>_<OPTION>` overrides what is given here.
 
-        `concurrency` bounds how many of its jobs one worker process runs at once. `keep_…` bound its finished
-        jobs by count and by age; None is no bound. `enabled` is a bool, or a function asked each time.
+        `concurrency` bounds how many of its jobs one worker process runs at once; `max_active` how many run
+        at once in all workers together, and `rate` ("30/s", "1/2s") how many start in a time. With
+        `rate_key`, a template over arguments that all its tasks take ("{tenant}"), those two count for each
+        key by itself.
+        `keep_…` bound its finished jobs by count and by age; None is no bound. `enabled` is a bool, or a
+        function asked each time.
         """
         options: dict[str, Any] = {
             "concurrency": concurrency,
@@ -111,8 +122,39 @@ class Penstock:
             "keep_for": keep_for,
             "enabled": enabled,
             "when_disabled": when_disabled,
+            "rate": rate,
+            "rate_key": rate_key,
+            "max_active": max_active,
         }
         return self.registry.add_queue(make_queue(self.settings, name, **(options | from_environment(name))))
+
+    def breaker(
+        self,
+        name: str,
+        *,
+        threshold: int = 5,
+        reset: Duration = 60.0,
+        probes: int = 1,
+        failure_rate: float | None = None,
+        window: Duration = 60.0,
+        minimum: int = 20,
+    ) -> CircuitBreaker:
+        """Declare a circuit breaker, shared by all workers; tasks name it in `needs=`.
+
+        It opens after `threshold` failures in a row, or, with `failure_rate`, when that share of at least
+        `minimum` runs within `window` seconds failed. After `reset` seconds `probes` jobs at once try the
+        service again: a success closes it, a failure opens it again.
+        """
+        numbers = make_breaker(
+            name,
+            threshold=threshold,
+            reset=reset,
+            probes=probes,
+            failure_rate=failure_rate,
+            window=window,
+            minimum=minimum,
+        )
+        return self.registry.add_breaker(CircuitBreaker(numbers, self._access))
 
     @property
     def tasks(self) -> Mapping[str, Task[Any, Any]]:
@@ -132,6 +174,14 @@ class Penstock:
     async def aenqueue_many(self, calls: Iterable[Call[T]]) -> list[JobHandle[T]]:
         """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing."""
         return await self._client.asend_many(list(calls))
+
+    def emit(self, event: str, payload: Mapping[str, Any] | None = None) -> list[JobHandle[Any]]:
+        """Put in a job of every task with `on=event`, all or none, with what each takes of the payload."""
+        return self._client.send_many(calls_for(self.registry, event, payload))
+
+    async def aemit(self, event: str, payload: Mapping[str, Any] | None = None) -> list[JobHandle[Any]]:
+        """Put in a job of every task with `on=event`, all or none, with what each takes of the payload."""
+        return await self._client.asend_many(calls_for(self.registry, event, payload))
 
     def call_by_name(self, task: str, args: Mapping[str, Any]) -> Call[Any]:
         """A call of the task of this name; UnknownTask or InvalidArguments where it cannot be."""
@@ -230,6 +280,7 @@ class Penstock:
         """What a worker needs: this app's engine where it is open here, else a new one, opened by it."""
         _warn_of_unread(self.queues)
         chosen = [self.registry.queue(name) for name in (queues or self.queues)]
+        self.registry.check_needs()
         self.registry.fingerprints()  # refuses here where a task's annotations cannot be read
         options = WorkerOptions(
             queues={queue.name: queue.concurrency for queue in chosen},

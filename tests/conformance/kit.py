@@ -13,7 +13,7 @@ from typing import Any
 from penstock.engine import Engine, Settlement, Want, WorkerInfo
 from penstock.model.clock import Clock
 from penstock.model.ids import COUNTER_BITS, uuid7
-from penstock.model.job import Claim, Held, Job, NewJob
+from penstock.model.job import Claim, Edge, Held, Job, NewJob, OnFailure, Ties
 from penstock.model.outcome import COMPLETED, Cancelled, Failed, Outcome, Park, Released, Retried, Snoozed
 from penstock.model.states import State
 
@@ -73,6 +73,19 @@ async def put(engine: Engine, *args: Any, **more: Any) -> str:
     return enqueued.id
 
 
+def after(*upstream: str, on_failure: OnFailure = "fail", **more: Any) -> Ties:
+    """The ties of a job that waits for these, all by the same rule."""
+    return Ties(tuple(Edge(job_id, on_failure) for job_id in upstream), **more)
+
+
+async def blocked(engine: Engine, upstream: str, on_failure: OnFailure = "fail", **more: Any) -> str:
+    """Put one job in behind another, which feeds; its id."""
+    return await put(engine, ties=after(upstream, on_failure=on_failure, feeds=True), **more)
+
+
+FEEDS = Ties(feeds=True)  # of a job that others, put in later, wait for
+
+
 async def register(engine: Engine, worker: str = WORKER, ttl: float = TTL, **more: Any) -> str:
     """Announce a worker and answer its id."""
     info = {"name": f"host:{worker}", "queues": (QUEUE,), "slots": 10, **more}
@@ -113,8 +126,14 @@ async def take(engine: Engine, *args: Any, worker: str = WORKER, **more: Any) ->
     return taken
 
 
-def end(held: Claim, outcome: Outcome = COMPLETED, ran_for: float = 0.0, keep: bool = True) -> Settlement:
-    return Settlement(held.id, held.token, outcome, ran_for, keep)
+def end(
+    held: Claim,
+    outcome: Outcome = COMPLETED,
+    ran_for: float = 0.0,
+    keep: bool = True,
+    then: Iterable[NewJob] = (),
+) -> Settlement:
+    return Settlement(held.id, held.token, outcome, ran_for, keep, tuple(then))
 
 
 async def settle(engine: Engine, held: Claim, outcome: Outcome = COMPLETED, **more: Any) -> bool:

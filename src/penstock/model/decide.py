@@ -98,7 +98,17 @@ class Unfit:
     park: Park
 
 
-End: TypeAlias = Returned | Skipped | Deferred | Failure | Crashed | Lost | Stopped | Unfit
+@dataclass(frozen=True, slots=True)
+class Misplaced:
+    """The job was found in another lane than the one with its limits: declared since, or no longer parked."""
+
+    lane: str
+
+
+End: TypeAlias = Returned | Skipped | Deferred | Failure | Crashed | Lost | Stopped | Unfit | Misplaced
+
+# Of a service these say nothing: the job itself was wrong, or the service is well and busy.
+_NOT_THE_SERVICE = (FailureClass.INVALID_INPUT, FailureClass.LOGIC_ERROR, FailureClass.RATE_LIMIT)
 
 
 def end_of(error: BaseException, policy: Retry, rule: Classifier | None = None) -> End:
@@ -160,6 +170,8 @@ def decide(run: Facts, end: End, policy: Retry) -> Outcome:  # noqa: PLR0911 - o
             return Cancelled("cancelled while running") if cancelled else Released()
         case Unfit(park):
             return Released(note=park.reason, park=park)
+        case Misplaced(lane):
+            return Released(lane=lane)
         case Crashed(how):
             return _after_crash(run, how)
         case Lost(how):
@@ -170,13 +182,25 @@ def decide(run: Facts, end: End, policy: Retry) -> Outcome:  # noqa: PLR0911 - o
 
 def _after_failure(run: Facts, failure: Failure, policy: Retry) -> Outcome:
     error = error_record(failure, run.attempt, run.ran_for, run.worker)
+    cooldown = failure.retry_after or 0.0
     if not failure.retry:
-        return Failed(_permanent(failure), error)
+        return Failed(_permanent(failure), error, cooldown=cooldown)
     if run.attempt >= run.max_attempts:
-        return Failed("exhausted", error)
+        return Failed("exhausted", error, cooldown=cooldown)
     if failure.retry_after is not None:
-        return Retried(_bounded(failure.retry_after * (1 + policy.jitter * run.chance)), error)
+        return Retried(_bounded(cooldown * (1 + policy.jitter * run.chance)), error, cooldown)
     return Retried(policy.wait(run.attempt - 1, run.chance), error)
+
+
+def health_of(end: End) -> bool | None:
+    """What the end of a run tells of the services it needs; None: nothing."""
+    match end:
+        case Returned():
+            return True
+        case Failure(failure_class=found) if found not in _NOT_THE_SERVICE:
+            return False
+        case _:
+            return None
 
 
 def _permanent(failure: Failure) -> str:

@@ -31,6 +31,7 @@ PenstockError
 └── Signal                      raised by handlers to say how the run ended
     ├── Unrecoverable           fail at once, keep the remaining attempts unused
     ├── Snooze                  run again later, no attempt spent
+    │   └── CircuitOpen         the service is known to be down: run again when it is tried
     ├── RateLimited             run again after the cooldown
     └── NoOp                    there is nothing to do any more: completed, with the reason kept
 """
@@ -187,6 +188,14 @@ class Snooze(Signal):
     def __init__(self, seconds: Duration, reason: str = "") -> None:
         self.seconds = in_seconds("Snooze", seconds)
         super().__init__(reason or f"snoozed for {self.seconds:g} s")
+
+
+class CircuitOpen(Snooze):
+    """The service behind a breaker is known to be down: run again when it is tried, no attempt spent."""
+
+    def __init__(self, breaker: str, retry_in: Duration) -> None:
+        super().__init__(retry_in, f"breaker {breaker!r} is open")
+        self.breaker = breaker
 
 
 class RateLimited(Signal):

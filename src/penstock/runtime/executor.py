@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from penstock.model.decide import Crashed, End, Lost, Returned, Unfit, end_of
+from penstock.model.decide import Crashed, End, Lost, Misplaced, Returned, Unfit, end_of
 from penstock.model.errors import InvalidArguments, InvalidValue
 from penstock.model.failure import MAX_MESSAGE, shorten
 from penstock.model.job import Claim
@@ -115,6 +115,7 @@ class Executor:
             running.policy = task.policy_for(claim.options)
             running.timeout = task.timeout_for(claim.options)
             running.args = task.decode(claim.args)
+            belongs = task.lane_for(running.args)
         except InvalidArguments as error:
             what = "; ".join(f"{p.argument}: {p.message}" for p in error.problems)
             misfit = misfits(claim.lane, task.fingerprint)
@@ -124,7 +125,7 @@ class Executor:
             return end_of(error, Retry.none())
         except BaseException as error:  # noqa: BLE001 - one bad job must not end the others
             return end_of(error, running.policy, task.classify)
-        return None
+        return None if belongs in (None, claim.lane) else Misplaced(belongs)
 
     # -- run ----------------------------------------------------------------------------------------
     async def _on_loop(self, running: Running, task: Task[..., Any]) -> None:

@@ -8,14 +8,15 @@ import random
 import time
 from collections import Counter, deque
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 from uuid import uuid4
 
 from penstock.engine import Engine, Settled, Settlement, Want
-from penstock.model.decide import End, Facts, Returned, decide
+from penstock.model.decide import End, Facts, Returned, decide, health_of
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, WorkerExpired
 from penstock.model.job import Claim
-from penstock.model.outcome import COMPLETED, Completed, Outcome, Released
+from penstock.model.outcome import COMPLETED, Completed, Failed, Outcome, Released, Retried
 from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
 from penstock.runtime.executor import Executor
@@ -33,7 +34,7 @@ LONG_EXCHANGE = 0.030  # seconds; a slow engine is no reason to hoard
 MAX_UNSETTLED = 5_000  # ended but not acknowledged; beyond it nothing new is claimed
 EXCHANGES = 2  # at once: while the engine writes one, the handlers fill the next
 WORTH_ANOTHER = 100  # ends that go beside an exchange under way; fewer wait for its answer
-POLL = 4.0  # seconds between looks at the queues when no wake-up comes
+POLL = 5.0  # seconds between looks at the queues when no wake-up comes
 
 
 class Exchange(NamedTuple):
@@ -56,6 +57,7 @@ class Pump:
         self._doubtful: deque[Settlement] = deque()  # an earlier settle of these may have succeeded
         self._lost_requests: list[str] = []  # claims whose answer was lost
         self._paused: frozenset[str] = frozenset()
+        self._next_in: float | None = None  # seconds after which what a limit holds back may be had
         self._backoff = Backoff()
         self._looked_empty = (
             asyncio.Event()
@@ -181,10 +183,14 @@ class Pump:
         while True:
             await self._looked_empty.wait()
             try:
-                await self._engine.wait(queues, jittered(POLL))
+                await self._engine.wait(queues, self._patience())
             except EngineError:
                 await asyncio.sleep(jittered(1.0))
             self.wake()
+
+    def _patience(self) -> float:
+        """How long to wait for a wake-up: no longer than until what a limit holds back may be had."""
+        return jittered(POLL) if self._next_in is None else min(jittered(POLL), self._next_in)
 
     async def exchanged(self) -> None:
         """Until the next exchange is done, or the pauses of the queues may have changed."""
@@ -237,6 +243,7 @@ class Pump:
         self.expired = self.expired or settled.expired
         if exchange.want is not None:
             # Fewer than wanted may only mean that others were at the same rows: look once more.
+            self._next_in = settled.next_in
             if not settled.claims:
                 self._looked_empty.set()
             if self.claiming:
@@ -302,8 +309,12 @@ def _take(waiting: deque[Settlement]) -> list[Settlement]:
 
 
 def _outcome(running: Running, end: End, ran_for: float, worker: str) -> Outcome:
-    if type(end) is Returned and end.dropped is None:
+    needs = running.task is not None and running.task.needs
+    if type(end) is Returned and end.dropped is None and not needs:
         return COMPLETED if end.result is None else Completed(end.result)
     claim = running.claim
     facts = Facts(claim.attempt, claim.max_attempts, claim.crashes, ran_for, worker, random.random())
-    return decide(facts, end, running.policy)
+    outcome = decide(facts, end, running.policy)
+    if needs and isinstance(outcome, Completed | Retried | Failed):
+        return replace(outcome, healthy=health_of(end))
+    return outcome

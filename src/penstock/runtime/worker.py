@@ -13,6 +13,9 @@ from uuid import uuid4
 
 from penstock.engine import Engine, Orders, WorkerInfo
 from penstock.model.decide import End
+from penstock.model.errors import EngineError
+from penstock.runtime.announce import announce
+from penstock.runtime.backoff import Backoff
 from penstock.runtime.board import Board
 from penstock.runtime.executor import Executor
 from penstock.runtime.links import Lines
@@ -47,6 +50,7 @@ class Worker:
         self.options = options
         self.board = board
         self._engine = engine
+        self._registry = registry
         self._pump = Pump(engine, self.id, board, options)
         self._sweeper = Sweeper(engine, options)
         solo = SoloPool(self.id, warm or Warm(options.app_ref))
@@ -102,6 +106,7 @@ class Worker:
 
         Where it ends by an exception a run may have done that: the board keeps those that are not settled.
         """
+        await self._announce()
         loops = [self._pump.listen(), self._sweeper.run(), self._watch()]
         tasks = [asyncio.create_task(loop) for loop in loops]
         pumping = asyncio.create_task(self._pump.run())
@@ -119,6 +124,18 @@ class Worker:
             self._watchdog.stop()
             await self._drop_all()
             await self.executor.close()
+
+    async def _announce(self) -> None:
+        """Nothing is claimed before the engine knows the limits."""
+        backoff = Backoff()
+        while not (self.expired or self._stopping.is_set()):
+            try:
+                await announce(self._engine, self._registry)
+            except EngineError as error:
+                log.warning("the limits could not be declared: %s", error)
+                await asyncio.sleep(backoff.next())
+            else:
+                return
 
     async def outlast(self) -> None:
         """After `run`: until the threads of its handlers have ended, and what they have done is settled.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
@@ -61,6 +61,11 @@ class Declare:
         classify: Classifier = ...,
         enabled: Switch = ...,
         when_disabled: WhenDisabled = ...,
+        rate: str = ...,
+        rate_key: str = ...,
+        concurrency: int = ...,
+        needs: str | Sequence[str] = ...,
+        on: str = ...,
     ) -> Declare: ...
 
     def __call__(self, fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:

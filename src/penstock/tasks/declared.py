@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal, TypeAlias
@@ -23,6 +23,7 @@ from penstock.tasks.inherit import (
     time_limit,
 )
 from penstock.tasks.keys import KeyTemplate
+from penstock.tasks.limited import LaneRule, lane_rule
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.signature import Signature, read_signature
 
@@ -54,6 +55,11 @@ class TaskOptions:
     classify: Classifier | None = None
     enabled: Switch = True
     when_disabled: WhenDisabled | None = None
+    rate: str | None = None
+    rate_key: str | None = None
+    concurrency: int | None = None
+    needs: str | Sequence[str] | None = None
+    on: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +79,8 @@ class Declared:
     expire_after: float | None  # seconds after the due time
     classify: Classifier | None
     gate: Gate
+    lane: LaneRule | None  # None: the open lane of its queue
+    on: str | None  # the event that makes a job of it
 
 
 def task_name(fn: Callable[..., Any], options: TaskOptions) -> str:
@@ -104,6 +112,8 @@ def resolve(fn: Callable[..., Any], options: TaskOptions, queue: Queue) -> Decla
         else in_seconds(f"expire_after of {what}", options.expire_after),
         classify=_classifier(what, options.classify),
         gate=Gate(what, options.enabled, options.when_disabled or queue.gate.when_disabled),
+        lane=lane_rule(name, signature, queue, options),
+        on=None if options.on is None else check_name(f"event (on= of {what})", options.on),
     )
 
 

@@ -17,13 +17,14 @@ from penstock.tasks.signature import Signature
 class KeyTemplate:
     """A template whose fields are parameters of its task."""
 
-    __slots__ = ("_defaults", "_parts", "_task", "text")
+    __slots__ = ("_defaults", "_option", "_parts", "_task", "text")
 
-    def __init__(self, task: str, text: str, signature: Signature) -> None:
+    def __init__(self, task: str, text: str, signature: Signature, option: str = "key") -> None:
         self.text = text
         self._task = task
+        self._option = option
         self._defaults = signature.defaults
-        self._parts = _parse(task, text, signature.names)
+        self._parts = _parse(f"{option} template of task {task!r}", text, signature.names)
 
     def render(self, values: Mapping[str, Any]) -> str:
         """The key for these arguments; InvalidArguments where one of them cannot be part of a key."""
@@ -32,7 +33,7 @@ class KeyTemplate:
             pieces.append(literal)
             if name is not None:
                 pieces.append(self._piece(name, values[name] if name in values else self._defaults[name]))
-        return check_text(f"the key of task {self._task!r}", "".join(pieces))
+        return check_text(f"the {self._option} of task {self._task!r}", "".join(pieces))
 
     def _piece(self, name: str, value: Any) -> str:
         kind = type(value)
@@ -45,24 +46,20 @@ class KeyTemplate:
         if isinstance(value, str | int | UUID):
             return str(value)
         problem = Problem(
-            name, f"is a {kind.__name__}, which cannot be part of the key; use text or a number"
+            name, f"is a {kind.__name__}, which cannot be part of the {self._option}; use text or a number"
         )
         raise InvalidArguments(self._task, [problem])
 
 
-def _parse(task: str, text: str, names: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:
+def _parse(what: str, text: str, names: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:
     try:
         parts = list(Formatter().parse(text))
     except (ValueError, TypeError) as error:
-        raise InvalidOption(f"the key template of task {task!r} cannot be read: {error}") from None
+        raise InvalidOption(f"the {what} cannot be read: {error}") from None
     for _, name, spec, conversion in parts:
         if name is not None and (name not in names or spec or conversion):
             takes = ", ".join(f"{{{n}}}" for n in names) or "none, for the task takes no arguments"
-            raise InvalidOption(
-                f"the key template of task {task!r} holds {{{name}}}; its fields are parameters: {takes}"
-            )
+            raise InvalidOption(f"the {what} holds {{{name}}}; its fields are parameters: {takes}")
     if not text:
-        raise InvalidOption(
-            f"the key template of task {task!r} is empty; leave key= out to have a key minted"
-        )
+        raise InvalidOption(f"the {what} is empty; leave it out, or name parameters in it")
     return tuple((literal, name) for literal, name, _, _ in parts)

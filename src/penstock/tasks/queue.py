@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from penstock.engine import Retention
+from penstock.model.limits import NO_LIMIT, Limit
 from penstock.model.priority import Priority
 from penstock.model.retry import Retry
 from penstock.tasks.gate import Gate
@@ -23,3 +24,5 @@ class Queue:
     priority: Priority
     retention: Retention
     gate: Gate
+    limit: Limit = NO_LIMIT  # over all workers; with a `rate_key` for each key by itself
+    rate_key: str | None = None

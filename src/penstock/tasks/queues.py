@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.engine import Retention
 from penstock.model.errors import Duration, InvalidOption, in_seconds
+from penstock.model.limits import NO_LIMIT
 from penstock.model.names import check_name
 from penstock.model.priority import Priority, PriorityOption
 from penstock.tasks.gate import Gate, Switch, WhenDisabled
@@ -21,6 +22,7 @@ from penstock.tasks.inherit import (
     policy,
     time_limit,
 )
+from penstock.tasks.limited import read_limit
 from penstock.tasks.queue import Queue
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 PREFIX = "PENSTOCK_QUEUE_"
 THEIR_PREFIX = "JOB_QUEUE_"  # the documents' name for the same, of which they have the concurrency alone
 _SLOTS = "JOB_QUEUE_WORKER_CONCURRENCY"  # theirs too, but of workers
+_THEIRS = {"concurrency": "CONCURRENCY", "rate": "LIMITER_MS"}
 _SHORT = {"COURSE_GENERATION_QUEUE": "COURSE_GEN"}  # what the documents call their own queue
 _WORDS = {
     "true": True,
@@ -55,9 +58,15 @@ def make_queue(
     keep_for: Duration | Inherited | None = INHERIT,
     enabled: Switch = True,
     when_disabled: WhenDisabled = "refuse",
+    rate: str | None = None,
+    rate_key: str | None = None,
+    max_active: int | None = None,
 ) -> Queue:
     """A queue with every option resolved."""
     what = f"queue {check_name('queue', name)!r}"
+    limit = read_limit(what, rate, max_active, "max_active")
+    if rate_key is not None and limit == NO_LIMIT:
+        raise InvalidOption(f"rate_key= of {what} has nothing to count: give rate= or max_active= too")
     return Queue(
         name=name,
         concurrency=None if concurrency is None else count(f"concurrency of {what}", concurrency, 1),
@@ -71,6 +80,8 @@ def make_queue(
             _age(f"keep_for of {what}", nearest(keep_for, settings.keep_for)),
         ),
         gate=Gate(what, enabled, when_disabled),
+        limit=limit,
+        rate_key=rate_key,
     )
 
 
@@ -91,9 +102,10 @@ def variables_of(queue: str, option: str) -> list[str]:
     """The environment variables that set an option of a queue, ours first."""
     name = re.sub("[^A-Za-z0-9]", "_", queue).upper()
     names = [f"{PREFIX}{name}_{option.upper()}"]
-    if option == "concurrency":
-        theirs = [f"{THEIR_PREFIX}{n}_CONCURRENCY" for n in (name, _SHORT.get(name, name))]
-        names += [variable for variable in theirs if variable != _SLOTS]
+    theirs = _THEIRS.get(option)
+    if theirs is not None:
+        found = [f"{THEIR_PREFIX}{n}_{theirs}" for n in (name, _SHORT.get(name, name))]
+        names += [variable for variable in found if variable != _SLOTS]
     return names
 
 
@@ -105,8 +117,15 @@ def _bounded(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return lambda text: None if text.lower() == "none" else read(text)
 
 
+def _rate(text: str) -> str:
+    """`30/s`; or, as the documents have it, the milliseconds between two starts."""
+    return f"1/{int(text)}ms" if text.isdigit() else text
+
+
 OPTIONS: dict[str, Callable[[str], Any]] = {
     "concurrency": int,
+    "rate": _bounded(_rate),
+    "max_active": _bounded(int),
     "retry": _number_or_name,
     "timeout": _bounded(float),
     "priority": _number_or_name,

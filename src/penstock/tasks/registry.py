@@ -7,9 +7,12 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from penstock.engine import Group
 from penstock.model.errors import InvalidOption, UnknownQueue, UnknownTask
 from penstock.tasks import catalogue
+from penstock.tasks.breakers import CircuitBreaker
 from penstock.tasks.declared import TaskOptions, resolve, task_name
+from penstock.tasks.limited import groups_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.task import Task, task_kind
 
@@ -26,6 +29,7 @@ class Registry:
         self._client = client
         self._tasks: dict[str, Task[Any, Any]] = {}
         self._queues = {DEFAULT_QUEUE: default}
+        self.breakers: dict[str, CircuitBreaker] = {}
         self._known: dict[str, str] = {}  # name -> fingerprint, built when a worker first asks
         self._gated: list[Task[Any, Any]] = []
         self._implied = True  # the default queue is there without having been declared
@@ -91,6 +95,31 @@ class Registry:
             self._gated = [task for task in self._tasks.values() if task.is_gated]
         off = {task.name for task in self._gated if task.closed()}
         return {name: told for name, told in self._known.items() if name not in off} if off else self._known
+
+    def groups(self) -> tuple[Group, ...]:
+        """The limits that queues and tasks declare, for the engine."""
+        return groups_of(self._queues.values(), [task.declared.lane for task in self._tasks.values()])
+
+    def triggered_by(self, event: str) -> list[Task[Any, Any]]:
+        """The tasks that an event makes jobs of, by name."""
+        return [task for _, task in sorted(self._tasks.items()) if task.declared.on == event]
+
+    def add_breaker(self, breaker: CircuitBreaker) -> CircuitBreaker:
+        """Declare a breaker. Again in the same way is fine; in another way is refused."""
+        known = self.breakers.setdefault(breaker.name, breaker)
+        if known.declared != breaker.declared:
+            raise InvalidOption(f"breaker {breaker.name!r} is declared already, with other numbers")
+        return known
+
+    def check_needs(self) -> None:
+        """InvalidOption where a task needs a breaker that nobody has declared."""
+        for task in self._tasks.values():
+            for name in task.needs:
+                if name not in self.breakers:
+                    raise InvalidOption(
+                        f"task {task.name!r} needs breaker {name!r}, which is not declared; write "
+                        f"app.breaker({name!r}) ({_closest(name, self.breakers, 'breakers')})"
+                    )
 
     def catalogue(self) -> list[dict[str, Any]]:
         """Every task with its options and payload schema, as plain rows sorted by name."""

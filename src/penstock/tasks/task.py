@@ -122,6 +122,8 @@ class Task(Sendable[P, R]):
         self.arguments = Arguments(self.name, declared.signature, max_args)
         results = Results(self.name, declared.signature, max_result)
         self._key = declared.key
+        self._lane = declared.lane
+        self.needs = () if declared.lane is None else declared.lane.group.needs
         self._encode = self.arguments.encode
         self.decode = self.arguments.decode
         self.encode_result = results.encode
@@ -169,6 +171,10 @@ class Task(Sendable[P, R]):
             if gate.when_disabled == "refuse" and (reason := gate.closed()):
                 raise Disabled(f"{reason}; nothing was enqueued")
 
+    def lane_for(self, values: Mapping[str, Any]) -> str | None:
+        """The limited lane of a job with these arguments; None: any lane will do."""
+        return None if self._lane is None else self._lane.lane(values)
+
     def policy_for(self, options: str | None) -> Retry:
         """The retry policy of a job with these stored options."""
         return self.retry if options is None else policy(overrides.read(options).retry, self.retry)
@@ -187,6 +193,7 @@ class Task(Sendable[P, R]):
         job = NewJob(
             job_id, self.queue, self.name, text, key, unique, plan.priority, plan.delay,
             plan.max_attempts, plan.owner, plan.expire_after, plan.options,
+            None if self._lane is None else self._lane.lane(values),
         )  # fmt: skip
         return Call(self, job)
 

@@ -15,7 +15,6 @@ from penstock.tasks.settings import Settings, variables_of
 log = logging.getLogger("penstock.settings")
 
 _OURS = "PENSTOCK_"
-_LIMITER = "_LIMITER_MS"
 # What an orchestrator sets by itself for a service or container that bears our name.
 _LINK = re.compile(r"PENSTOCK_(SERVICE|PORT|ENV|NAME)(_|$)")
 _told: set[str] = set()
@@ -33,9 +32,7 @@ def _unread(declared: list[str] | None) -> Iterator[tuple[str, str]]:
     known = {VARIABLE, *(v for name in Settings.model_fields for v in variables_of(name))}
     known.update(v for queue in declared or () for o in queues.OPTIONS for v in queues.variables_of(queue, o))
     for variable in sorted(os.environ.keys() - known):
-        if variable.startswith(queues.THEIR_PREFIX) and variable.endswith(_LIMITER):
-            yield variable, "rate limits are not there yet"
-        elif variable.startswith(queues.PREFIX) and declared is None:
+        if variable.startswith(queues.PREFIX) and declared is None:
             continue
         elif variable.startswith(_OURS) and not _LINK.match(variable):
             yield variable, _nearest(variable, known)

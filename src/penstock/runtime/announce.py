@@ -1,0 +1,28 @@
+"""What a worker tells the engine before it claims: the limits and breakers that its app declares."""
+
+from __future__ import annotations
+
+from penstock.engine import Engine, Group
+from penstock.model.lanes import group_name
+from penstock.tasks.registry import Registry
+
+
+async def announce(engine: Engine, registry: Registry) -> None:
+    """Declare limits and breakers; what this app used to limit and does not any more is let go."""
+    if registry.breakers:
+        await engine.put_breakers([breaker.declared for breaker in registry.breakers.values()])
+    declared = registry.groups()
+    stored = {found.group for found in await engine.groups()}
+    changed = [*(g for g in declared if g not in stored), *_let_go(stored, declared, registry)]
+    if changed:
+        await engine.put_groups(changed)
+
+
+def _let_go(stored: set[Group], declared: tuple[Group, ...], registry: Registry) -> list[Group]:
+    """Groups of ours with nothing to say any more. Another app's tasks in the same queue are not ours."""
+    ours = {*registry.queues, *(group_name(name) for name in registry.queues)}
+    ours |= {group_name(task.queue, task.name) for task in registry.tasks.values()}
+    free = {group.name: Group(group.name) for group in stored if group.name in ours}
+    for group in declared:
+        free.pop(group.name, None)
+    return [group for group in free.values() if group not in stored]

@@ -1,0 +1,67 @@
+"""Ties across a recovery: whoever waits for a job that failed, waits for the one it is recovered as."""
+
+from conformance.kit import FEEDS, after, claim, failed, finish, ids, new, put, read, settle, state, take
+from penstock.engine import Recovery
+from penstock.model.states import State
+
+
+async def recover(engine, dead_id) -> str:
+    heir = new().id
+    assert await engine.recover([Recovery(dead_id, heir)]) == [heir]
+    return heir
+
+
+async def test_wait_goes_on_when_the_recovered_job_completes(engine, worker):
+    held = await take(engine, ties=FEEDS)
+    second = await put(engine, ties=after(held.id, on_failure="wait"))
+    await settle(engine, held, failed())
+    heir = await recover(engine, held.id)
+    assert (await read(engine, second)).blocked_by == (heir,)
+    [again] = await claim(engine)
+    assert again.id == heir
+    await settle(engine, again)
+    assert ids(await claim(engine)) == [second]
+
+
+async def test_wait_goes_on_through_several_recoveries(engine, worker):
+    held = await take(engine, ties=FEEDS)
+    second = await put(engine, ties=after(held.id, on_failure="wait"))
+    for _ in range(2):
+        await settle(engine, held, failed())
+        await recover(engine, held.id)
+        assert await state(engine, second) is State.BLOCKED
+        [held] = await claim(engine)
+    await settle(engine, held)
+    assert await state(engine, second) is State.WAITING
+
+
+async def test_only_those_who_wait_are_pointed_to_the_recovered_job(engine, worker):
+    held = await take(engine, ties=FEEDS)
+    rules = ("fail", "ignore", "continue")
+    others = [await put(engine, ties=after(held.id, on_failure=rule)) for rule in rules]
+    await settle(engine, held, failed())
+    before = [await read(engine, job) for job in others]
+    await recover(engine, held.id)
+    assert [await read(engine, job) for job in others] == before
+
+
+async def test_a_job_that_waits_for_several_still_waits_for_all(engine, worker):
+    one, two = await finish(engine, ties=FEEDS, outcome=failed()), await take(engine, ties=FEEDS)
+    last = await put(engine, ties=after(one.id, two.id, on_failure="wait"))
+    heir = await recover(engine, one.id)
+    assert set((await read(engine, last)).blocked_by) == {heir, two.id}
+    [again] = await claim(engine)
+    await settle(engine, again)
+    assert (await read(engine, last)).blocked_by == (two.id,)
+    await settle(engine, two)
+    assert await state(engine, last) is State.WAITING
+
+
+async def test_a_blocked_job_that_failed_at_its_deadline_is_recovered_without_its_edges(engine, clock):
+    never = new().id
+    job = await put(engine, ties=after(never, deadline=10, at_deadline="fail"))
+    clock.advance(11)
+    await engine.expire(10)
+    heir = await recover(engine, job)
+    found = await read(engine, heir)
+    assert (found.state, found.blocked_by, found.deadline_at) == (State.WAITING, (), None)
