@@ -11,13 +11,16 @@ from penstock.engine import (
     DeadFilter,
     Engine,
     Finding,
+    GroupState,
     JobFilter,
+    LaneState,
     Level,
     Parked,
     QueueState,
     Recovery,
     WorkerInfo,
 )
+from penstock.model.breaker import BreakerState, Circuit
 from penstock.model.errors import MAX_SECONDS, ActionRefused, InvalidOption, JobNotFound, UnknownQueue
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
@@ -101,6 +104,25 @@ class Ops:
     def __init__(self, engine: Engine, registry: Registry) -> None:
         self._engine = engine
         self._registry = registry
+
+    # -- limits -------------------------------------------------------------------------------------
+    async def groups(self) -> list[GroupState]:
+        """What limits queues and tasks, and how much of it is used."""
+        return await self._engine.groups()
+
+    async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
+        """The keys under one limit that hold jobs, by name."""
+        return await self._engine.lanes(group, _page(limit), after)
+
+    async def breakers(self) -> list[BreakerState]:
+        """Every breaker, as it stands."""
+        return await self._engine.breakers()
+
+    async def set_breaker(self, name: str, circuit: Circuit) -> None:
+        """Close or open a breaker by hand; ActionRefused where there is none of that name."""
+        if not await self._engine.set_breaker(name, circuit):
+            known = ", ".join(found.breaker.name for found in await self._engine.breakers())
+            raise ActionRefused(f"there is no breaker {name!r}; {known or 'none is declared'}")
 
     # -- jobs ---------------------------------------------------------------------------------------
     async def job(self, job_id: str) -> Job:

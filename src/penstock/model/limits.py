@@ -62,3 +62,22 @@ def parse_rate(what: str, text: str) -> Limit:
         raise InvalidOption(f"{what} {text!r} lets nothing start; to stop a queue, pause it")
     rate = starts / seconds
     return Limit(rate, burst=max(1, math.floor(rate * _BURST_SECONDS)))
+
+
+def in_words(limit: Limit) -> str:
+    """A limit for people; empty where it bounds nothing."""
+    words = []
+    if limit.rate is not None:
+        words.append(_rate(limit.rate) + (f", {limit.burst} at once" if limit.burst > 1 else ""))
+    if limit.concurrency is not None:
+        words.append(f"{limit.concurrency:,} active")
+    return "; ".join(words)
+
+
+def _rate(rate: float) -> str:
+    """So many in such a time, without fractions where that can be."""
+    for seconds, unit in ((1, "s"), (60, "min"), (3_600, "h"), (86_400, "day")):
+        starts = rate * seconds
+        if starts >= 1 - 1e-9 and abs(starts - round(starts)) < 1e-6:
+            return f"{round(starts):,}/{unit}"
+    return f"1/{1 / rate:g} s"

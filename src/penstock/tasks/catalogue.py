@@ -6,12 +6,16 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from penstock.model.limits import in_words
 from penstock.model.retry import POLICIES, Retry, Strategy
 
 if TYPE_CHECKING:
     from penstock.tasks.task import Task
 
-COLUMNS = ("name", "queue", "description", "priority", "timeout", "retry", "concurrency", "execute")
+COLUMNS = (
+    *("name", "queue", "description", "priority", "timeout", "retry"),
+    *("concurrency", "limit", "needs", "on", "execute"),
+)
 
 
 def row(task: Task[Any, Any]) -> dict[str, Any]:
@@ -25,11 +29,23 @@ def row(task: Task[Any, Any]) -> dict[str, Any]:
         "timeout": task.timeout,
         "retry": retry_in_words(task.retry),
         "concurrency": declared.queue.concurrency,
+        "limit": _limits(task),
+        "needs": ", ".join(task.needs) or None,
+        "on": declared.on,
         "execute": task.execute.value,
         "key": None if declared.key is None else declared.key.text,
         "enabled": task.closed() is None,
         "payload": task.arguments.schema,
     }
+
+
+def _limits(task: Task[Any, Any]) -> str | None:
+    rule = task.declared.lane
+    if rule is None:
+        return in_words(task.declared.queue.limit) or None
+    if rule.key is None:
+        return in_words(rule.group.limit) or None
+    return f"{in_words(rule.group.per_key)}, per {rule.key.text}"
 
 
 def retry_in_words(retry: Retry) -> str:
