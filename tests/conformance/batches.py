@@ -58,8 +58,8 @@ class Batches:
     def _ties(self, before: list[str] | None, flow: FlowName | None) -> Ties:
         """`before`: those of its call for which it may wait; None: it waits for nobody.
 
-        It has one rule for all its edges: of two that differ, an engine may follow either, where both are told
-        at once. With a deadline it waits for one that never comes: else it could end by two at once.
+        It has one rule for all its edges: of two that differ, an engine may follow either, where both are
+        told at once. With a deadline it waits for one that never comes: else it could end by two at once.
         """
         rng = self._rng
         rule: OnFailure = rng.choice(("fail", "continue", "ignore", "wait"))
