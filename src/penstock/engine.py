@@ -58,12 +58,13 @@ when the job it names completes. Where that job fails or is cancelled, `on_failu
 blocked job is cancelled with a note that names it, and so are those that wait for that one; *ignore*, the
 edge is resolved; *continue*, all its edges are, and it runs at once; *wait*, nothing: the job stays blocked,
 and where the failed one is recovered, or has been, waits for the recovered one. A job with no edge left is
-due at its own due time or now, whichever is later (its expiry is put off as much). Edges to jobs that are finished already
-are resolved as it is put in; to jobs that do not exist yet, when those have come and ended: such a job must
-come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder. `cancel` of a
-blocked job cancels those that wait for it, by the same rule. A blocked job that passes its deadline is, by
-`expire`: cancelled (*skip*), let go (*run*), or failed, with a dead letter of reason "upstream-missing" and
-no error (*fail*). `model/outcome.py` has the notes: UPSTREAM_FAILED, UPSTREAM_LATE, UPSTREAM_MISSING.
+due at its own due time or now, whichever is later (its expiry is put off as much). Edges to jobs that are
+finished already are resolved as it is put in; to jobs that do not exist yet, when those have come and ended:
+such a job must come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder.
+`cancel` of a blocked job cancels those that wait for it, by the same rule. A blocked job that passes its
+deadline is, by `expire`: cancelled (*skip*), let go (*run*), or failed, with a dead letter of reason
+"upstream-missing" and no error (*fail*). `model/outcome.py` has the notes: UPSTREAM_FAILED, UPSTREAM_LATE,
+UPSTREAM_MISSING.
 
 Jobs put in with the same `FlowName` are a flow. While one of them is unfinished, none of its members is
 pruned, nor counted as kept; when the last ends, they are like others. A flow none of whose members has a
