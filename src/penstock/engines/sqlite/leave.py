@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from penstock.engines.sqlite import flows
 from penstock.engines.sqlite.session import Tx
-from penstock.engines.sqlite.traits import FLOW, PINNED, SHELVED, TIED
+from penstock.engines.sqlite.traits import FLOW, PINNED, SHELVED, STEPS, TIED
 from penstock.model.states import State
 
 Values: TypeAlias = dict[str, Any]
@@ -51,5 +51,7 @@ def forget_record(tx: Tx, job: Values) -> None:
 def _forget(tx: Tx, job: Values) -> None:
     if job["traits"] & TIED:
         tx.change("edges_forget", (job["id"],))
+    if job["traits"] & STEPS:
+        tx.change("steps_forget", (job["id"],))
     if job["traits"] & FLOW:
         tx.change("flow_jobs_forget", (job["id"],))

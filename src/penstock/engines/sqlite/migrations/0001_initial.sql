@@ -181,6 +181,15 @@ create table penstock_flow_jobs (
 
 create index penstock_flow_jobs_job on penstock_flow_jobs (job_id);
 
+-- What a job has worked out, in the order of `place`.
+create table penstock_steps (
+  place integer primary key,
+  job_id text not null,
+  name text not null,
+  value text not null,
+  unique (job_id, name)
+);
+
 create table penstock_queues (
   name text primary key,
   paused integer not null default 0
