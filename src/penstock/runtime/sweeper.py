@@ -18,7 +18,7 @@ from penstock.runtime.options import WorkerOptions
 log = logging.getLogger("penstock.sweeper")
 
 STEP = 500  # rows a round touches at most
-LOOK_AHEAD = 1.5  # seconds; jobs delayed elsewhere may fall due sooner than the next we know of
+LOOK_AHEAD = 1.75  # seconds; jobs delayed elsewhere may fall due sooner than the next we know of
 
 CLEAN_UP = 1_000  # records the daily clean-up removes of one queue, at most
 

@@ -13,17 +13,8 @@ if TYPE_CHECKING:
     from penstock.tasks.task import Task
 
 COLUMNS = (
-    "name",
-    "queue",
-    "description",
-    "priority",
-    "timeout",
-    "retry",
-    "concurrency",
-    "limit",
-    "needs",
-    "on",
-    "execute",
+    *("name", "queue", "description", "priority", "timeout", "retry"),
+    *("concurrency", "limit", "needs", "on", "execute"),
 )
 
 
