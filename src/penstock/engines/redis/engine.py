@@ -38,6 +38,8 @@ from penstock.model.states import State
 
 logger = logging.getLogger(__name__)
 
+_TOO_LATE = b"what it waited for had not ended by its deadline"
+
 
 class RedisEngine(Inspection):
     """Jobs under one prefix of a Redis database. See `penstock.engine.Engine` for its promises."""
@@ -112,7 +114,7 @@ class RedisEngine(Inspection):
         if want is not None:
             self._bell.look(want.queues)
         refused, *rest = await self._do_once(
-            "settle",
+            packed.verb,
             b"1" if again else b"0",
             *packed.arguments,
             *(wanted.arguments if wanted else ()),
@@ -137,6 +139,13 @@ class RedisEngine(Inspection):
             return False
         return bool(await self._do("progress", *held, progress.encode()))
 
+    async def save_step(self, job_id: str, token: str, name: str, value: str) -> bool:
+        try:
+            held = raw_id(job_id), raw_id(token)
+        except ValueError:
+            return False
+        return bool(await self._do("save_step", *held, name.encode(), value.encode()))
+
     async def release(self, worker: str, request: str) -> int:
         end = pack_end(Settlement("", "", NOT_RECEIVED), taken=True)
         count: int = await self._do("release", worker.encode(), request.encode(), end)
@@ -157,7 +166,7 @@ class RedisEngine(Inspection):
         return await Rescue(self._do, judge).one(worker, started)
 
     async def expire(self, limit: int) -> int:
-        return await self._count("expire", number(limit), EXPIRED.encode())
+        return await self._count("expire", number(limit), EXPIRED.encode(), _TOO_LATE)
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(
