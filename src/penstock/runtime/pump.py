@@ -57,7 +57,7 @@ class Pump:
         self._doubtful: deque[Settlement] = deque()  # an earlier settle of these may have succeeded
         self._lost_requests: list[str] = []  # claims whose answer was lost
         self._paused: frozenset[str] = frozenset()
-        self._next_in: float | None = None  # seconds after which what a limit holds back may be had
+        self.next_in: float | None = None  # seconds after which what a limit holds back may be had
         self._backoff = Backoff()
         self._looked_empty = (
             asyncio.Event()
@@ -190,7 +190,7 @@ class Pump:
 
     def _patience(self) -> float:
         """How long to wait for a wake-up: no longer than until what a limit holds back may be had."""
-        return jittered(POLL) if self._next_in is None else min(jittered(POLL), self._next_in)
+        return jittered(POLL) if self.next_in is None else min(jittered(POLL), self.next_in)
 
     async def exchanged(self) -> None:
         """Until the next exchange is done, or the pauses of the queues may have changed."""
@@ -243,7 +243,7 @@ class Pump:
         self.expired = self.expired or settled.expired
         if exchange.want is not None:
             # Fewer than wanted may only mean that others were at the same rows: look once more.
-            self._next_in = settled.next_in
+            self.next_in = settled.next_in
             if not settled.claims:
                 self._looked_empty.set()
             if self.claiming:

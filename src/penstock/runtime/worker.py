@@ -81,6 +81,11 @@ class Worker:
     def settled(self) -> int:
         return self._pump.settled
 
+    @property
+    def next_in(self) -> float | None:
+        """Seconds after which more may be had, where a limit holds it back; None: none, or nobody knows."""
+        return self._pump.next_in
+
     # -- orders -------------------------------------------------------------------------------------
     def obey(self, orders: Orders) -> None:
         """Do what a heartbeat brought back."""

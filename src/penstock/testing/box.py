@@ -71,7 +71,7 @@ class Box:
         """Run every job that is due, and what those enqueue; how many runs.
 
         With `delayed`, the clock moves on to each next due time until nothing is left: retries and delays
-        too. Jobs past their `expire_after` are cancelled. After `most` runs it fails: something makes jobs
+        too, and what a rate or an open breaker holds back. Jobs past their `expire_after` are cancelled. After `most` runs it fails: something makes jobs
         for ever.
         """
         return self.app.run_on_engine(lambda engine: self._drain(engine, delayed, most), "adrain")
@@ -86,17 +86,18 @@ class Box:
             next_due = await engine.stage(PAGE)
             while await engine.expire(PAGE):
                 pass
-            settled = await self._burst(engine, most + 1 - runs)
-            runs += settled
+            worker = await self._burst(engine, most + 1 - runs)
+            runs += worker.settled
             if runs > most:
                 raise AssertionError(await _endless(engine, most))
-            if settled:
+            if worker.settled:
                 continue
-            if next_due is None or not (delayed or next_due <= 0):
+            soonest = min((s for s in (next_due, worker.next_in) if s is not None), default=None)
+            if soonest is None or not (delayed or soonest <= 0):
                 return runs
-            self.clock.advance(next_due)
+            self.clock.advance(soonest)
 
-    async def _burst(self, engine: Engine, most: int) -> int:
+    async def _burst(self, engine: Engine, most: int) -> Worker:
         host = self.app.worker_host()
         board = Board.private(host.options.slots, LEASE)
         board.beaten(time.monotonic())
@@ -104,7 +105,7 @@ class Box:
         await engine.register(worker.info(), LEASE)
         await worker.run(burst=True, most=most)
         await engine.rescue_worker(worker.id, frozenset(), judge)
-        return worker.settled
+        return worker
 
     # -- look ---------------------------------------------------------------------------------------
     def jobs(self, task: Task[..., Any] | None = None, state: State | None = None) -> list[Job]:

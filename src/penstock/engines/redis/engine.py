@@ -38,6 +38,8 @@ from penstock.model.states import State
 
 logger = logging.getLogger(__name__)
 
+_TOO_LATE = b"what it waited for had not ended by its deadline"
+
 
 class RedisEngine(Inspection):
     """Jobs under one prefix of a Redis database. See `penstock.engine.Engine` for its promises."""
@@ -157,7 +159,7 @@ class RedisEngine(Inspection):
         return await Rescue(self._do, judge).one(worker, started)
 
     async def expire(self, limit: int) -> int:
-        return await self._count("expire", number(limit), EXPIRED.encode())
+        return await self._count("expire", number(limit), EXPIRED.encode(), _TOO_LATE)
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(

@@ -9,8 +9,9 @@ from struct import Struct
 from typing import Any
 
 from penstock.engine import Settlement, Want
-from penstock.engines.redis.codec import LETTERS, NOBODY, raw_id, read_claim, section
+from penstock.engines.redis.codec import LETTERS, NOBODY, raw_id, section
 from penstock.engines.redis.instants import micro, number
+from penstock.engines.redis.records import read_claim
 from penstock.model.job import Claim
 from penstock.model.lanes import parked_lane
 from penstock.model.outcome import COMPLETED, Completed, Outcome

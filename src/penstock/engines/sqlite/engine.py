@@ -12,6 +12,7 @@ from penstock.engine import (
     Claimed,
     DeadFilter,
     Finding,
+    Flow,
     JobFilter,
     Judge,
     Orders,
@@ -29,6 +30,7 @@ from penstock.engines.sqlite import (
     claim,
     enqueue,
     examine,
+    flows,
     forks,
     inspection,
     operate,
@@ -212,6 +214,12 @@ class SqliteEngine:
     async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         told = self._clock.now() is None  # ids are made by a host's clock, whatever a test's says
         return await self._read(lambda view: inspection.jobs(view, where, limit, after, ids_tell_time=told))
+
+    async def flow(self, flow_id: str) -> Flow | None:
+        return await self._read(lambda view: flows.flow(view, flow_id))
+
+    async def flows(self, limit: int, after: str | None = None) -> list[Flow]:
+        return await self._read(lambda view: flows.flows(view, limit, after))
 
     async def dead_letters(self, where: DeadFilter, limit: int, after: str | None = None) -> list[DeadLetter]:
         return await self._read(lambda view: inspection.dead_letters(view, where, limit, after))

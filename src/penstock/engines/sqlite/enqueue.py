@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
+from penstock.engines.sqlite import ties
 from penstock.engines.sqlite.instants import HEAD_START_US, micro
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.engines.sqlite.statements import SQL
@@ -16,12 +17,12 @@ from penstock.model.states import State
 
 States: TypeAlias = dict[str, State]  # by job id
 
-_WAITING, _DELAYED = State.WAITING.value, State.DELAYED.value
+_WAITING, _DELAYED, _BLOCKED = State.WAITING.value, State.DELAYED.value, State.BLOCKED.value
 
 
 def enqueue(tx: Tx, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
     """Insert all that are new; answer the others with the job that is there."""
-    if again or any(job.unique for job in jobs):
+    if again or any(job.unique or job.ties for job in jobs):
         return _carefully(tx, jobs, _states(tx, [job.id for job in jobs]) if again else {})
     insert(tx, jobs)
     return [Enqueued(job.id, _state(job), False) for job in jobs]
@@ -58,7 +59,18 @@ def _carefully(tx: Tx, jobs: Sequence[NewJob], known: States) -> list[Enqueued]:
             known[job.id] = _state(job)
         answers.append(holder or Enqueued(job.id, known[job.id], False))
     insert(tx, fresh)
-    return answers
+    tied = [job for job in fresh if job.ties]
+    return _tied(tx, tied, jobs, answers) if tied else answers
+
+
+def _tied(
+    tx: Tx, tied: Sequence[NewJob], jobs: Sequence[NewJob], answers: Sequence[Enqueued]
+) -> list[Enqueued]:
+    """Tie what was put in; some of it may have come free, or to its end, by that."""
+    doubles = {job.id: answer.id for job, answer in zip(jobs, answers, strict=True) if answer.duplicate}
+    ties.put(tx, tied, doubles)
+    now = _states(tx, [answer.id for answer in answers])
+    return [answer._replace(state=now.get(answer.id, answer.state)) for answer in answers]
 
 
 def _take_key(tx: Tx, job: NewJob, known: States) -> Enqueued | None:
@@ -81,6 +93,8 @@ def _states(session: Session, ids: Sequence[str]) -> States:
 
 
 def _state(job: NewJob) -> State:
+    if job.ties and job.ties.after:
+        return State.BLOCKED
     return State.DELAYED if job.delay > 0 else State.WAITING
 
 
@@ -120,6 +134,8 @@ def _by_shape(jobs: Sequence[NewJob]) -> dict[_Shape, list[Any]]:
             job[:13]
         )
         state = _DELAYED if delay > 0 else _WAITING
+        if job.ties and job.ties.after:
+            state = _BLOCKED
         shape = _Shape(
             queue, task, lane or queue, state, int(priority), delay, attempts, expire_after, options
         )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.engine import Recovery
-from penstock.engines.sqlite.ending import finish
 from penstock.engines.sqlite.enqueue import insert, state_of
 from penstock.engines.sqlite.instants import HEAD_START_US
 from penstock.engines.sqlite.session import Tx
+from penstock.engines.sqlite.ties import finish, point_to_heir
 from penstock.model.job import NewJob
 from penstock.model.states import State
 
@@ -87,6 +87,7 @@ def _link(tx: Tx, job: NewJob, dead_id: str) -> None:
         named = (job.queue, job.task, job.key)
         if not tx.change("keys_take", (*named, job.id)):
             tx.change("keys_pass_on", (job.id, *named, dead_id))
+    point_to_heir(tx, dead_id, job.id)
     tx.change("recovered_from", (dead_id, job.id))
     tx.change("recovered_as", (job.id, dead_id))
     tx.change("dead_letter_recovered", (job.id, tx.now, dead_id))

@@ -7,8 +7,11 @@
 --@ _base
 --@ _run
 --@ _tally
+--@ _more
 --@ _lines
+--@ _flows
 --@ _finish
+--@ _ties
 --@ _standing
 --@ _cancel
 local now, told = time_of(ARGV[1]), {}

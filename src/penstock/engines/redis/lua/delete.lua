@@ -7,6 +7,8 @@
 --@ _base
 --@ _run
 --@ _tally
+--@ _more
+--@ _flows
 --@ _finish
 local ids = {}
 for i = 2, #ARGV do ids[#ids + 1] = ARGV[i] end

@@ -10,8 +10,12 @@
 --@ _base
 --@ _run
 --@ _tally
+--@ _more
 --@ _lines
+--@ _flows
 --@ _finish
+--@ _ties
+--@ _bury
 --@ _ending
 --@ _complete
 --@ _claim
