@@ -73,6 +73,7 @@ class Penstock(Scheduling):
         self._client = Client(self._access)
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
+        self.registry.schedules.source = lambda: self.name
         self._declare = Declare(self.registry.add_task, TaskOptions())
         _warn_of_unread()
 
@@ -296,7 +297,6 @@ class Penstock(Scheduling):
         _warn_of_unread(self.queues)
         chosen = [self.registry.queue(name) for name in (queues or self.queues)]
         self.registry.check_needs()
-        self.registry.schedules.source = self.name
         self.registry.fingerprints()  # refuses here where a task's annotations cannot be read
         options = WorkerOptions(
             queues={queue.name: queue.concurrency for queue in chosen},

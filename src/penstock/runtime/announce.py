@@ -17,7 +17,7 @@ async def announce(engine: Engine, registry: Registry) -> None:
     changed = [*(g for g in declared if g not in stored), *_let_go(stored, declared, registry)]
     if changed:
         await engine.put_groups(changed)
-    await sync(engine, registry.schedules.declared, registry.schedules.source)
+    await sync(engine, registry.schedules.declared, registry.schedules.source())
 
 
 def _let_go(stored: set[Group], declared: tuple[Group, ...], registry: Registry) -> list[Group]:

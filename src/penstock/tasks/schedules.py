@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -49,10 +49,10 @@ class ScheduleOptions(TypedDict, total=False):
 
 @dataclass(slots=True)
 class Schedules:
-    """The schedules that an app declares, by name, and the app's own name, under which they are synced."""
+    """The schedules that an app declares, by name; `source` is whose they are."""
 
     declared: dict[str, Spec] = field(default_factory=dict)
-    source: str = ""
+    source: Callable[[], str] = str  # the name of the app
 
     def add(self, name: str, spec: Spec) -> None:
         """Declare one. Again in the same way is fine; in another way is refused."""
@@ -112,7 +112,7 @@ def _job(target: Target, options: ScheduleOptions) -> tuple[Task[Any, Any], NewJ
     if job.unique and len(job.key) > MAX_KEY:
         raise InvalidOption(f"its key may have {MAX_KEY} characters at most: the tick is added to it")
     names = ("priority", "owner", "retry", "timeout", "expire_after")
-    plan = task.using(**{name: options[name] for name in names if name in options})._plan  # type: ignore[literal-required, arg-type]
+    plan = task.using(**{name: options[name] for name in names if name in options})._plan  # type: ignore[literal-required]
     own = overrides.read(job.options) if job.options else overrides.Overrides()
     plan = task.overridden(plan, own.retry, own.timeout)
     by_call = {

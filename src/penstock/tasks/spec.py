@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
 
-from penstock.engine import Overlap, Retention
+from penstock.engine import Overlap, Retention, ScheduleRow
 from penstock.model.errors import InvalidOption, InvalidValue
 from penstock.model.job import AtDeadline, Edge, NewJob, Ties, Window
 from penstock.model.schedule import Missed, Timing, tick_id, timing
@@ -53,10 +54,6 @@ class Spec:
         }
         return json.dumps(stored, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
-    def retention(self, schedule: str) -> Retention | None:
-        """How much of its past the schedule keeps, where not as much as its queue."""
-        return None if self.kept is None else Retention(shelf_of(schedule), *self.kept)
-
     def job_at(self, schedule: str, due: datetime, ties: Ties) -> NewJob:
         """The job of one tick."""
         told = f"{due:%Y-%m-%d %H:%M:%S} UTC"
@@ -93,6 +90,14 @@ class Spec:
 
 def shelf_of(schedule: str) -> str:
     return f"@{schedule}"
+
+
+def retentions(rows: Iterable[ScheduleRow]) -> Iterator[Retention]:
+    """How much of their past schedules keep, where not as much as their queues."""
+    for row in rows:
+        with suppress(InvalidValue):
+            if kept := read_spec(row.spec).kept:
+                yield Retention(shelf_of(row.id), *kept)
 
 
 @lru_cache(maxsize=1_024)
