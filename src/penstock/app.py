@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from penstock.engine import Engine
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import Duration, EngineError, OutcomeUnknown, SchemaMissing, in_seconds
+from penstock.model.limits import NO_LIMIT
 from penstock.model.names import check_schema
 from penstock.model.priority import PriorityOption
 from penstock.ops import Diagnosis, Ops
@@ -309,6 +310,7 @@ class Penstock(Scheduling):
             keep_dead=self.settings.keep_dead_letters_for,
             app_ref=app_ref,
             accept=self.settings.accepted,
+            limited=frozenset(q.name for q in self.queues.values() if q.limit != NO_LIMIT),
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
         )
         engine = self.engine if self._access.is_open_here else make_engine(self.url, self.schema, self._clock)

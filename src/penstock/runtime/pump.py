@@ -16,6 +16,7 @@ from penstock.engine import Engine, Settled, Settlement, Want
 from penstock.model.decide import End, Facts, Returned, decide, health_of
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, WorkerExpired
 from penstock.model.job import Claim
+from penstock.model.lanes import is_limited
 from penstock.model.outcome import COMPLETED, Completed, Failed, Outcome, Released, Retried
 from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
@@ -87,6 +88,8 @@ class Pump:
             Settlement(claim.id, claim.token, outcome, ran_for, claim.queue not in self._options.unkept)
         )
         self._ended_since += 1
+        if is_limited(claim.lane) or claim.queue in self._options.limited:
+            self._looked_empty.clear()  # its place is free: the call that says so may take the next
         self._kick.set()
         if outcome is not COMPLETED:
             report(claim, outcome)
