@@ -311,7 +311,7 @@ class Tick(NamedTuple):
     next_at: datetime | None  # of the tick after it
     job: NewJob | None  # None: the tick is let pass
     overlap: Overlap = "allow"  # what becomes of the job while the one before is unfinished
-    note: str | None = None  # why it is let pass
+    note: str | None = None  # why it is let pass, or what else there is to say; kept with the tick
 
 
 class TickRecord(NamedTuple):
