@@ -202,6 +202,9 @@ class SqliteEngine:
     async def promote(self, ids: Sequence[str]) -> int:
         return await self._write(lambda tx: operate.promote(tx, ids))
 
+    async def reschedule(self, ids: Sequence[str], delay: float) -> int:
+        return await self._write(lambda tx: operate.reschedule(tx, ids, delay))
+
     async def delete(self, ids: Sequence[str]) -> int:
         return await self._write(lambda tx: upkeep.remove(tx, ids))
 

@@ -74,7 +74,7 @@ def _complete(tx: Tx, ends: Sequence[Settlement]) -> set[tuple[str, str]]:
         if kept:
             tx.count(queue, _COMPLETED, lane, n)
     if not all(end.keep for end in ends):
-        tx.change("ends_free_keys")
+        tx.change("ends_free_keys", (tx.now,))
     special = tx.rows("ends_special") if traits else ()
     tx.change("jobs_remove")
     tx.change("ends_clear")
