@@ -83,9 +83,9 @@ class Pump:
         claim = running.claim
         ran_for = time.monotonic() - running.started
         outcome = _outcome(running, end, ran_for, self._worker)
-        self._ends.append(
-            Settlement(claim.id, claim.token, outcome, ran_for, claim.queue not in self._options.unkept)
-        )
+        keep = claim.queue not in self._options.unkept
+        then = tuple(running.then) if running.then and isinstance(outcome, Completed) else ()
+        self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then))
         self._ended_since += 1
         self._kick.set()
         if outcome is not COMPLETED:
@@ -304,6 +304,7 @@ def _take(waiting: deque[Settlement]) -> list[Settlement]:
     while waiting and len(ends) < MAX_SETTLE and size < MAX_SETTLE_BYTES:
         end = waiting.popleft()
         size += len(end.outcome.result or "") + len(end.outcome.error or "")
+        size += sum(len(job.args) for job in end.then)
         ends.append(end)
     return ends
 
