@@ -78,8 +78,8 @@ class Box:
         """Run every job that is due, and what those enqueue; how many runs.
 
         With `delayed`, the clock moves on to each next due time until nothing is left: retries and delays
-        too, and what a rate or an open breaker holds back. Jobs past their `expire_after` are cancelled. After
-        `most` runs it fails: something makes jobs for ever.
+        too, and what a rate or an open breaker holds back. Jobs past their `expire_after` are cancelled.
+        After `most` runs it fails: something makes jobs for ever.
 
         Schedules tick as the clock is moved: what fell due since is fired first, ticks that were passed over
         by their `missed=`. They never end, so `delayed` does not move the clock on to them.
