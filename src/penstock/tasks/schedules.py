@@ -18,7 +18,7 @@ from penstock.model.schedule import Missed, timing
 from penstock.tasks import overrides
 from penstock.tasks.call import Call
 from penstock.tasks.inherit import INHERIT, Inherited, RetryOption, count, nearest
-from penstock.tasks.spec import MAX_KEY, Spec, write_when
+from penstock.tasks.spec import MAX_KEY, Spec
 from penstock.tasks.task import Sendable, Task
 
 Target: TypeAlias = Sendable[..., Any] | Call[Any]
@@ -86,7 +86,6 @@ def _spec(name: str, target: Target, options: ScheduleOptions) -> Spec:
         raise InvalidOption("deadline= bounds the wait for after=; a job that must start in time expires")
     return Spec(
         timing=timing(**given),
-        when=write_when(**given),
         job=job,
         missed=_one_of("missed", options.get("missed", "once"), Missed),
         overlap=_one_of("overlap", options.get("overlap", "allow"), Overlap),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -28,7 +28,6 @@ _TEMPLATE = (
 class Spec:
     """Everything about a schedule but its name and the time of its next tick."""
 
-    when: Mapping[str, Any]  # the options of `timing()`, written as JSON
     timing: Timing
     job: NewJob  # each tick's, but for its id
     missed: Missed = "once"
@@ -38,12 +37,25 @@ class Spec:
     on_deadline: AtDeadline = "skip"
     kept: tuple[int | None, int | None, float | None] | None = None  # of a Retention; None: its queue's
 
+    @property
+    def when(self) -> dict[str, Any]:
+        """The options of `timing()`, as JSON has them."""
+        when = self.timing
+        given = {
+            "cron": when.cron and when.cron.text,
+            "every": when.every and when.every.total_seconds(),
+            "tz": when.zone.key,
+            "start": when.start and when.start.isoformat(),
+            "end": when.end and when.end.isoformat(),
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
     def text(self) -> str:
         """As it is stored. The same declaration is always the same text."""
         job = {name: getattr(self.job, name) for name in _TEMPLATE}
         job |= {"window": list(self.job.window), "key": self.job.key if self.job.unique else None}
         stored = {
-            "when": dict(self.when),
+            "when": self.when,
             "job": job,
             "missed": self.missed,
             "overlap": self.overlap,
@@ -116,7 +128,6 @@ def _read(stored: dict[str, Any]) -> Spec:
         raise InvalidValue(f"its job lacks, or has too much, {min(unknown)!r}")
     kept = stored["kept"]
     return Spec(
-        when=stored["when"],
         timing=timing(**_instants(stored["when"])),
         job=NewJob(id="", key=key or "", window=window, **job),
         missed=stored["missed"],
@@ -132,17 +143,4 @@ def _instants(when: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: datetime.fromisoformat(value) if name in ("start", "end") else value
         for name, value in when.items()
-    }
-
-
-def write_when(**options: Any) -> dict[str, Any]:
-    """The options of `timing()` that were given, as JSON has them."""
-    written = {
-        datetime: lambda value: value.isoformat(),
-        timedelta: lambda value: value.total_seconds(),
-    }
-    return {
-        name: written.get(type(value), lambda value: value)(value)
-        for name, value in options.items()
-        if value is not None
     }
