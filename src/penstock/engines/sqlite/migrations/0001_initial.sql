@@ -196,6 +196,27 @@ create table penstock_steps (
   unique (job_id, name)
 );
 
+create table penstock_schedules (
+  id text primary key,
+  spec text not null,
+  source text,
+  next_at integer,
+  paused integer not null default 0,
+  last_due integer,
+  last_job text
+) without rowid;
+
+create index penstock_schedules_next on penstock_schedules (next_at, id) where next_at is not null and not paused;
+
+create table penstock_ticks (
+  schedule text not null,
+  due integer not null,
+  fired_at integer not null,
+  job_id text,
+  note text,
+  primary key (schedule, due)
+) without rowid;
+
 create table penstock_queues (
   name text primary key,
   paused integer not null default 0
