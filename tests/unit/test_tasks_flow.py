@@ -218,7 +218,7 @@ async def test_a_flow_runs_in_order_and_hands_results_on(course: Course) -> None
 )
 async def test_what_becomes_of_a_job_whose_upstream_fails(course: Course, rule: str, state: State) -> None:
     course.broken = {2}
-    flow, lessons, exam = whole(course, on_failure=rule)
+    flow, _, exam = whole(course, on_failure=rule)
     async with sandbox(course.app) as box:
         handle = await flow.aenqueue()
         await box.adrain()
