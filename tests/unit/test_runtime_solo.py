@@ -10,6 +10,7 @@ import socket
 from typing import Any
 
 import pytest
+from runtime_kit import Ear
 from test_runtime_child import CLAIM
 
 from penstock import InvalidOption
@@ -39,7 +40,7 @@ class Child:
         if not self.alive:
             raise solo.ChildDied("gone")
 
-    async def end(self, _on_progress: object) -> Returned:
+    async def end(self, _listener: object) -> Returned:
         self.ran += 1
         await self._may_end.wait()
         return Returned()
@@ -85,8 +86,7 @@ def pool(nursery: Nursery) -> solo.SoloPool:
     return solo.SoloPool("worker", nursery)  # type: ignore[arg-type]
 
 
-async def nobody(_progress: str) -> None:
-    """Nobody wants to know."""
+nobody = Ear()  # who does not want to know
 
 
 async def turns(count: int = 20) -> None:

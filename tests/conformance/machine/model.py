@@ -164,7 +164,7 @@ class Model(RuleBasedStateMachine):
         self.move(job, verb or outcome.verb, outcome.state)
         if outcome.state is State.FAILED:
             self.dead[job.id] = job
-        if outcome.state is State.COMPLETED and not keep:
+        if outcome.state is State.COMPLETED and not keep and job.flow is None:
             self.forget(job)
 
     # -- ties --------------------------------------------------------------------------------------------

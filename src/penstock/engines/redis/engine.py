@@ -114,7 +114,7 @@ class RedisEngine(Inspection):
         if want is not None:
             self._bell.look(want.queues)
         refused, *rest = await self._do_once(
-            "settle",
+            packed.verb,
             b"1" if again else b"0",
             *packed.arguments,
             *(wanted.arguments if wanted else ()),
@@ -138,6 +138,13 @@ class RedisEngine(Inspection):
         except ValueError:
             return False
         return bool(await self._do("progress", *held, progress.encode()))
+
+    async def save_step(self, job_id: str, token: str, name: str, value: str) -> bool:
+        try:
+            held = raw_id(job_id), raw_id(token)
+        except ValueError:
+            return False
+        return bool(await self._do("save_step", *held, name.encode(), value.encode()))
 
     async def release(self, worker: str, request: str) -> int:
         end = pack_end(Settlement("", "", NOT_RECEIVED), taken=True)

@@ -82,6 +82,15 @@ class Inspection:
     async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         return await listing.jobs(self._do, where, limit, after)
 
+    async def steps(self, job_id: str) -> dict[str, str]:
+        if not is_id(job_id):
+            return {}
+        told = await self._do("steps", raw_id(job_id))
+        found = [
+            (unpack_from("<d", value), name, value) for name, value in zip(*[iter(told)] * 2, strict=True)
+        ]
+        return {name.decode(): value[8:].decode() for _, name, value in sorted(found)}
+
     async def flow(self, flow_id: str) -> Flow | None:
         return await flows.flow(self._do, flow_id)
 

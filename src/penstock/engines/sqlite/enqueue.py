@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from penstock.engines.sqlite import ties
+from penstock.engines.sqlite import keys, ties
 from penstock.engines.sqlite.instants import HEAD_START_US, micro
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.engines.sqlite.statements import SQL
@@ -48,19 +48,31 @@ def state_of(session: Session, job_id: str) -> State | None:
 
 def _carefully(tx: Tx, jobs: Sequence[NewJob], known: States) -> list[Enqueued]:
     fresh: list[NewJob] = []
+    put = 0  # how many of them are written
     answers = []
-    for job in jobs:
+    for job in map(keys.as_it_comes, jobs):
         if job.id in known:
             answers.append(Enqueued(job.id, known[job.id], False))
             continue
-        holder = _take_key(tx, job, known) if job.unique else None
-        if holder is None:
+        holder = keys.take(tx, job) if job.unique else None
+        if holder in known:  # it may have come with this call
+            put = _put(tx, fresh, put)
+        state = None if holder is None else keys.answer(tx, job, holder)
+        if state is None:
+            holder, state = job.id, _state(job)
             fresh.append(job)
-            known[job.id] = _state(job)
-        answers.append(holder or Enqueued(job.id, known[job.id], False))
-    insert(tx, fresh)
+            known[job.id] = state
+        answers.append(Enqueued(holder or job.id, state, holder != job.id))
+    _put(tx, fresh, put)
     tied = [job for job in fresh if job.ties]
     return _tied(tx, tied, jobs, answers) if tied else answers
+
+
+def _put(tx: Tx, fresh: Sequence[NewJob], done: int) -> int:
+    """Write those that are not written yet; how many are now."""
+    insert(tx, fresh[done:])
+    keys.set_windows(tx, fresh[done:])
+    return len(fresh)
 
 
 def _tied(
@@ -71,21 +83,6 @@ def _tied(
     ties.put(tx, tied, doubles)
     now = _states(tx, [answer.id for answer in answers])
     return [answer._replace(state=now.get(answer.id, answer.state)) for answer in answers]
-
-
-def _take_key(tx: Tx, job: NewJob, known: States) -> Enqueued | None:
-    """Take the job's key; or the job that holds it. A key whose job is gone is taken over."""
-    named = (job.queue, job.task, job.key)
-    if tx.change("keys_take", (*named, job.id)):
-        return None
-    row = tx.row("keys_holder", named)
-    assert row is not None
-    holder: str = row["job_id"]
-    state = known.get(holder) or state_of(tx, holder)
-    if state is None:
-        tx.change("keys_pass_on", (job.id, *named, holder))
-        return None
-    return Enqueued(holder, state, holder != job.id)
 
 
 def _states(session: Session, ids: Sequence[str]) -> States:

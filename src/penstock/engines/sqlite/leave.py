@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from penstock.engines.sqlite import flows
 from penstock.engines.sqlite.session import Tx
-from penstock.engines.sqlite.traits import FLOW, PINNED, SHELVED, TIED
+from penstock.engines.sqlite.traits import FLOW, PINNED, SHELVED, STEPS, TIED, WINDOW
 from penstock.model.states import State
 
 Values: TypeAlias = dict[str, Any]
@@ -21,7 +21,7 @@ def leave(tx: Tx, job: Values, state: State, *, keep: bool = True) -> None:
         tx.change("finish", job | {"state": state.value, "finished_at": tx.now, "pinned": pinned})
         tx.count(job["queue"], state.value, job["lane"], 1)
     else:
-        tx.change("keys_free", job)
+        tx.change("keys_free", job | {"now": tx.now})
     if job["traits"]:
         look_after(tx, job, state, keep=keep)
 
@@ -30,6 +30,8 @@ def look_after(tx: Tx, job: Values, state: State, *, keep: bool) -> None:
     """What the end of a job means beyond its own row. `job` is as it was before."""
     if job["traits"] & TIED and job["state"] == State.BLOCKED:
         tx.change("edges_close", (job["id"],))
+    if job["traits"] & WINDOW:
+        tx.change("keys_free", job | {"now": tx.now})
     if keep:
         tx.shelve(job["queue"], state.value, None if job["flow"] else job["shelf"] or job["queue"], 1)
     else:
@@ -51,5 +53,7 @@ def forget_record(tx: Tx, job: Values) -> None:
 def _forget(tx: Tx, job: Values) -> None:
     if job["traits"] & TIED:
         tx.change("edges_forget", (job["id"],))
+    if job["traits"] & STEPS:
+        tx.change("steps_forget", (job["id"],))
     if job["traits"] & FLOW:
         tx.change("flow_jobs_forget", (job["id"],))

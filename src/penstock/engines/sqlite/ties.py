@@ -14,6 +14,7 @@ from penstock.engines.sqlite.leave import leave
 from penstock.engines.sqlite.session import Tx
 from penstock.engines.sqlite.traits import FEEDS, FLOW, SHELVED, TIED
 from penstock.model.job import NewJob, Ties
+from penstock.model.outcome import UPSTREAM_FAILED
 from penstock.model.states import State
 
 Values: TypeAlias = dict[str, Any]
@@ -55,7 +56,7 @@ def resolve(tx: Tx, ended: Iterable[Ended]) -> None:
                 _let_go_if_free(tx, job_id)
         else:
             for edge in tx.rows("edges_to", (upstream,)):
-                pending.extend(_broken(tx, edge, state))
+                pending.extend(_broken(tx, edge))
 
 
 def let_go(tx: Tx, job: sqlite3.Row) -> None:
@@ -87,7 +88,7 @@ def _columns(tx: Tx, job: NewJob, ties: Ties) -> tuple[Any, ...]:
     return traits, ties.shelf, flow, ties.origin, deadline, ties.at_deadline, job.id
 
 
-def _broken(tx: Tx, edge: sqlite3.Row, state: State) -> Iterator[Ended]:
+def _broken(tx: Tx, edge: sqlite3.Row) -> Iterator[Ended]:
     """What the bad end of a job means to one that waits for it; who has ended by that."""
     if edge["on_failure"] == "wait":
         yield from _heir(tx, edge)
@@ -101,13 +102,10 @@ def _broken(tx: Tx, edge: sqlite3.Row, state: State) -> Iterator[Ended]:
     elif edge["on_failure"] == "continue":
         let_go(tx, job)
     else:
-        note = f"job {edge['after_id']}, which it waited for, {_ENDED[state]}"
+        note = UPSTREAM_FAILED.format(id=edge["after_id"])
         leave(tx, dict(job) | {"note": note}, State.CANCELLED)
         if job["traits"] & FEEDS:
             yield job["id"], State.CANCELLED
-
-
-_ENDED = {State.FAILED: "failed", State.CANCELLED: "was cancelled"}
 
 
 def _heir(tx: Tx, edge: sqlite3.Row) -> Iterator[Ended]:

@@ -9,3 +9,4 @@ SHELVED = 8  # it is not kept with the jobs of its queue
 WINDOW = 16  # its key is held otherwise than by its record
 STEPS = 32  # it has steps
 PINNED = 64  # it is finished, and its flow is not
+STARTS_FREE = 128  # its key is free when it is first claimed

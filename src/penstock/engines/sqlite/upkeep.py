@@ -13,11 +13,8 @@ from penstock.engines.sqlite.instants import SECOND, micro
 from penstock.engines.sqlite.leave import forget_record
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.engines.sqlite.ties import finish, let_go
-from penstock.model.outcome import EXPIRED
+from penstock.model.outcome import EXPIRED, UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
-
-UPSTREAM_MISSING = "upstream-missing"  # the reason of a dead letter
-TOO_LONG_BLOCKED = "the jobs it waited for had not ended by its deadline"
 
 
 def next_due(session: Session) -> float | None:
@@ -72,7 +69,7 @@ def purge(tx: Tx, older_than: float, limit: int) -> int:
 def remove(tx: Tx, ids: Sequence[str]) -> int:
     """Remove the records of finished jobs, with the keys they hold."""
     rows = tx.rows("remove", (json.dumps(ids),))
-    tx.change_many("keys_free", [dict(row) for row in rows if row["is_unique"]])
+    tx.change_many("keys_free", [dict(row) | {"now": tx.now} for row in rows if row["is_unique"]])
     for row in rows:
         if row["traits"]:
             forget_record(tx, dict(row))
@@ -85,6 +82,7 @@ def tidy(tx: Tx) -> None:
     """Drop lanes that nobody waits in, and fold the log into the file."""
     tx.fold_log = True
     tx.change("lanes_drop_empty")
+    tx.change("keys_drop_over", (tx.now,))
 
 
 def _end_wait(tx: Tx, job_id: str) -> bool:
@@ -97,7 +95,7 @@ def _end_wait(tx: Tx, job_id: str) -> bool:
     elif row["at_deadline"] == "fail":
         fail_unstarted(tx, dict(row), UPSTREAM_MISSING)
     else:
-        finish(tx, dict(row) | {"note": TOO_LONG_BLOCKED}, State.CANCELLED)
+        finish(tx, dict(row) | {"note": UPSTREAM_LATE}, State.CANCELLED)
     return True
 
 

@@ -20,6 +20,7 @@ local function forget(id, run, more)
   later('HDEL', JOBS, id)
   if not more then return end
   later('HDEL', MORES, id)
+  call('UNLINK', steps_of(id))
   if more.l then quit_flow(id, more.l) end
 end
 

@@ -21,6 +21,9 @@ local function write_more(more)
   return table.concat(parts)
 end
 
+-- The results of its steps: place, double, and value by name.
+local function steps_of(id) return p .. 'steps:' .. text_of(id) end
+
 local function more_of(id) return read_more(call('HGET', MORES, id)) end
 
 local function flagged(text, at)

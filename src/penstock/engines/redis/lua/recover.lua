@@ -67,7 +67,8 @@ while at <= #ARGV do
   else
     if job.u then pass_key(dead, job) end
     insert(job)
-    if repoint(dead, job.id) then flag(job.id) end
+    local stepped = call('COPY', steps_of(dead), steps_of(job.id)) == 1
+    if repoint(dead, job.id) or stepped then flag(job.id) end
     link(dead, raw, job)
     write_all()
     answer[#answer + 1] = job.id

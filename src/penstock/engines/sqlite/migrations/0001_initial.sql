@@ -20,6 +20,7 @@ create table penstock_jobs (
   request text,
   key text not null,
   is_unique integer not null default 0,
+  key_window text, -- null: while its record lives
   owner text,
   cancel_requested integer not null default 0,
   suspect integer not null default 0,
@@ -87,6 +88,7 @@ create table penstock_finished (
   request text,
   key text not null,
   is_unique integer not null default 0,
+  key_window text, -- null: while its record lives
   owner text,
   cancel_requested integer not null default 0,
   suspect integer not null default 0,
@@ -124,6 +126,7 @@ create table penstock_dead_letters (
   args text not null,
   key text not null,
   is_unique integer not null,
+  key_window text,
   priority integer not null,
   max_attempts integer not null,
   owner text,
@@ -149,8 +152,11 @@ create table penstock_keys (
   task text not null,
   key text not null,
   job_id text not null,
+  until integer, -- of a period
   primary key (queue, task, key)
 ) without rowid;
+
+create index penstock_keys_until on penstock_keys (until) where until is not null;
 
 -- Who waits for whom. An edge that is not open any more tells what a job once waited for.
 create table penstock_edges (
@@ -180,6 +186,15 @@ create table penstock_flow_jobs (
 ) without rowid;
 
 create index penstock_flow_jobs_job on penstock_flow_jobs (job_id);
+
+-- What a job has worked out, in the order of `place`.
+create table penstock_steps (
+  place integer primary key,
+  job_id text not null,
+  name text not null,
+  value text not null,
+  unique (job_id, name)
+);
 
 create table penstock_queues (
   name text primary key,
