@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -97,7 +97,12 @@ def expire(app: Penstock) -> None:
 class Ear:
     """Hears what the handler in a child says, and keeps it."""
 
-    def __init__(self, answers: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        on_progress: Callable[[str], Awaitable[None]] | None = None,
+        answers: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._on_progress = on_progress
         self._answers = answers or {}
         self.told: list[Any] = []
         self.errands: list[Errand] = []
@@ -107,6 +112,8 @@ class Ear:
     def begin(self) -> None: ...
 
     async def progress(self, text: str) -> None:
+        if self._on_progress is not None:
+            return await self._on_progress(text)
         self.told.append(json.loads(text))
         self.heard.set()
 

@@ -31,6 +31,8 @@ from penstock.model.job import Enqueued, NewJob
 from penstock.model.outcome import EXPIRED, NOT_RECEIVED
 from penstock.model.states import State
 
+TOO_LONG_BLOCKED = "the jobs it waited for had not ended by its deadline"
+
 
 class PostgresEngine(Inspection):
     """Jobs in one schema of a PostgreSQL database. See `penstock.engine.Engine` for its promises."""
@@ -77,7 +79,7 @@ class PostgresEngine(Inspection):
             return await self._enqueue(jobs, again=True)
 
     async def _enqueue(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
-        if not again and len(jobs) >= enqueue.COPY_FROM:
+        if not again and len(jobs) >= enqueue.COPY_FROM and all(map(enqueue.is_plain, jobs)):
             return await self._database.transact(lambda c: self._enqueue_by_copy(c, jobs), repeatable=False)
         plan = enqueue.plan(self.schema, jobs, again=again, now=self._clock.now())
         (rows,) = await self._database.run(Call(plan.sql, plan.values), repeatable=False)
@@ -184,7 +186,7 @@ class PostgresEngine(Inspection):
         )
 
     async def expire(self, limit: int) -> int:
-        return await self._count("expire", limit=limit, note=EXPIRED)
+        return await self._count("expire", limit=limit, late=EXPIRED, too_long=TOO_LONG_BLOCKED)
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(
@@ -207,6 +209,7 @@ class PostgresEngine(Inspection):
                 await query(connection, Call(self._sql["drop_lanes"], {"lanes": lanes}))
 
         await self._do("fold_counts")
+        await self._do("drop_flows")
         await self._database.transact(drop_lanes, repeatable=True)
 
     # -- operate ------------------------------------------------------------------------------------
@@ -232,8 +235,8 @@ class PostgresEngine(Inspection):
             "args": [recovery.args for recovery in wanted],
             "delays": [float(recovery.delay) for recovery in wanted],
         }
-        calls = Call(self._sql["recover"], values), Call(self._sql["recovered_as"], values)
-        _, rows = await self._database.run(*calls, repeatable=True)
+        verbs = ("hold_upstream", "recover", "recovered_as")
+        *_, rows = await self._database.run(*(Call(self._sql[v], values) for v in verbs), repeatable=True)
         recovered: dict[str, str | None] = dict(rows)
         return [recovered.get(recovery.dead_id) for recovery in recoveries]
 

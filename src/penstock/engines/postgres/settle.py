@@ -70,7 +70,7 @@ def other_call(
         "park_misfits": _sparse([park.misfit if park else None for park in parks]),
         "park_reasons": _sparse([park.reason if park else None for park in parks]),
     }
-    return Call(sql["settle_other"], values)
+    return Call(sql["end_runs"], values)
 
 
 def _sparse(values: list[str | None]) -> list[str | None] | None:

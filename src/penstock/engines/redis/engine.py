@@ -33,12 +33,10 @@ from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
 from penstock.model.job import Claim, Enqueued, NewJob
-from penstock.model.outcome import EXPIRED, NOT_RECEIVED
+from penstock.model.outcome import EXPIRED, NOT_RECEIVED, UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
 
 logger = logging.getLogger(__name__)
-
-_TOO_LATE = b"what it waited for had not ended by its deadline"
 
 
 class RedisEngine(Inspection):
@@ -166,7 +164,9 @@ class RedisEngine(Inspection):
         return await Rescue(self._do, judge).one(worker, started)
 
     async def expire(self, limit: int) -> int:
-        return await self._count("expire", number(limit), EXPIRED.encode(), _TOO_LATE)
+        return await self._count(
+            "expire", number(limit), EXPIRED.encode(), UPSTREAM_LATE.encode(), UPSTREAM_MISSING.encode()
+        )
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(
@@ -194,6 +194,9 @@ class RedisEngine(Inspection):
 
     async def promote(self, ids: Sequence[str]) -> int:
         return await self._count("promote", *_each_once(ids)) if ids else 0
+
+    async def reschedule(self, ids: Sequence[str], delay: float) -> int:
+        return await self._count("reschedule", number(micro(delay)), *_each_once(ids)) if ids else 0
 
     async def delete(self, ids: Sequence[str]) -> int:
         return await self._count("delete", *_each_once(ids)) if ids else 0

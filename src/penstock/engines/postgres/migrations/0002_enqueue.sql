@@ -16,45 +16,50 @@ begin
     return query
     select
         j.id, j.queue, j.task, coalesce(j.lane, j.queue),
-        case when j.due > moment then 'delayed' else 'waiting' end,
+        case when j.blocked then 'blocked' when j.due > moment then 'delayed' else 'waiting' end,
         j.args, case when j.is_unique then j.key else nullif(nullif(j.key, ''), j.id::text) end, j.is_unique,
         j.priority, 0, j.max_attempts, {schema}.rank_of(j.due, j.priority), moment, j.due,
         j.due + j.expire_after * interval '1 s', null::timestamptz, null::timestamptz, j.owner, j.options,
         null::text, null::text, null::uuid, null::uuid, null::json, null::text, null::jsonb,
-        0::double precision, false, 0, 0, false, null::uuid
+        0::double precision, false, 0, 0, false, null::uuid,
+        null::uuid[], case when j.blocked then moment + (j.ties ->> 'deadline')::double precision * interval '1 s' end,
+        j.ties ->> 'at_deadline', j.flow, case when j.flow is not null then nextval('{schema}.flow_places') end,
+        j.ties ->> 'shelf', j.ties ->> 'origin', j.feeds, j.feeds or j.flow is not null
     from (
         select
             coalesce(g.id, {schema}.uuid7(moment)) as id, coalesce(g.queue, 'default') as queue, g.task,
             coalesce(g.args, '{}') as args, g.key, g.lane, g.owner, g.options,
             g.key is not null and coalesce(g."unique", g.key <> '') as is_unique,
             coalesce(g.priority, 3::smallint) as priority, coalesce(g.max_attempts, 3) as max_attempts,
-            moment + coalesce(g.delay, 0) * interval '1 s' as due, g.expire_after
+            moment + coalesce(g.delay, 0) * interval '1 s' as due, g.expire_after,
+            g.ties, coalesce(json_array_length(g.ties -> 'after'), 0) > 0 as blocked,
+            g.ties -> 'flow' ->> 0 as flow, coalesce((g.ties ->> 'feeds')::boolean, false) as feeds
         from json_to_recordset(jobs) as g (
             id uuid, queue text, task text, args text, key text, "unique" boolean, priority smallint,
             delay double precision, max_attempts integer, owner text, expire_after double precision, options text,
-            lane text)
+            lane text, ties json)
     ) j;
 end
 $$;
 
--- Put rows in, count them and wake those who wait; how many were not there yet.
-create function {schema}.insert_jobs(items {schema}.jobs[]) returns bigint
+-- Put rows in, count them and wake those who wait; those that were not there yet.
+create function {schema}.insert_jobs(items {schema}.jobs[]) returns uuid[]
 language plpgsql as $$
 declare
-    created_jobs bigint;
+    made uuid[];
 begin
     with created as (
         insert into {schema}.jobs select i.* from unnest(items) i on conflict (id) do nothing
-        returning queue, lane, state
+        returning id, queue, lane, state
     ),
     counted as (
         insert into {schema}.counts (queue, lane, state, n)
         select queue, nullif(lane, queue), state, count(*) from created group by 1, 2, 3
     )
-    select count(*) into created_jobs from created;
+    select array_agg(id) into made from created;
     perform {schema}.wake(q.queue)
     from (select distinct i.queue from unnest(items) i where i.state = 'waiting') q;
-    return created_jobs;
+    return coalesce(made, '{}');
 end
 $$;
 
@@ -76,6 +81,7 @@ $$;
 --     options       object    or a string that holds the JSON text
 --     id            uuid      version 7; made here where not given
 --     lane          text      the queue's open lane
+--     ties          object    what it waits for: {"after": [["<id>", "fail"], …]} and more, see `tie`
 -- Answers one row per job, in order: its id and state; `duplicate` where the key was taken, then id and
 -- state are those of the job that holds it. `again`: an earlier call with these ids may have succeeded.
 create function {schema}.enqueue(jobs json, again boolean default false, at timestamptz default null)
@@ -85,13 +91,15 @@ language plpgsql set lock_timeout = '2s' as $$
 declare
     moment constant timestamptz := coalesce(at, clock_timestamp());
     items {schema}.jobs[];
-    created_jobs bigint;
+    given uuid[];
+    made uuid[] := '{}';
     ids uuid[];
     states text[];
     stale uuid[];
 begin
-    -- Without keys, which is most of the time, it is one insert. The word may stand in a payload too: no harm.
-    if not again and strpos(jobs::text, '"key"') = 0 then
+    -- Without keys and ties, which is most of the time, it is one insert. The words may stand in a payload too: no
+    -- harm.
+    if not again and strpos(jobs::text, '"key"') = 0 and strpos(jobs::text, '"ties"') = 0 then
         return query
         with created as (
             insert into {schema}.jobs as j (
@@ -122,6 +130,7 @@ begin
     end if;
 
     items := array(select n from {schema}.new_jobs(jobs, moment) n);
+    given := array(select i.id from unnest(items) i);
     for round in 1..10 loop
         -- Sorted, so that two batches with the same keys wait for each other and never in a circle.
         insert into {schema}.keys (queue, task, key, job_id)
@@ -131,14 +140,15 @@ begin
         order by i.queue, i.task, i.key, i.ordinality
         on conflict do nothing;
 
-        created_jobs := {schema}.insert_jobs(array(
+        made := made || {schema}.insert_jobs(array(
             select i from unnest(items) i
             where (not i.is_unique or exists (
                     select from {schema}.keys k
                     where k.queue = i.queue and k.task = i.task and k.key = i.key and k.job_id = i.id))
                 and (not again or not exists (select from {schema}.finished o where o.id = i.id))
         ));
-        if created_jobs = cardinality(items) then
+
+        if cardinality(made) = cardinality(items) and strpos(jobs::text, '"ties"') = 0 then
             return query select i.id::text, i.state, false from unnest(items) i;
             return;
         end if;
@@ -159,8 +169,11 @@ begin
             order by f.id <> i.id limit 1
         ) r on true;
         if array_position(ids, null) is null then
+            if strpos(jobs::text, '"ties"') > 0 and cardinality(made) > 0 then
+                states := {schema}.tie(jobs, given, made, ids, states, moment);
+            end if;
             return query select a.id::text, a.state, a.id <> a.given
-            from unnest(ids, states, array(select i.id from unnest(items) i)) as a(id, state, given);
+            from unnest(ids, states, given) as a(id, state, given);
             return;
         end if;
 

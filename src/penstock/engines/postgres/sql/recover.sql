@@ -16,10 +16,22 @@ found as materialized (
 ),
 created as (
     insert into {schema}.jobs (id, queue, task, lane, state, args, key, is_unique, priority, max_attempts, rank,
-        created_at, due_at, owner, options, recovered_from)
+        created_at, due_at, owner, options, recovered_from, tied)
     select new_id, queue, task, queue, state, args, coalesce(key, job_id::text), is_unique, priority,
-        max_attempts, {schema}.rank_of(due_at, priority), now, due_at, owner, options, job_id
-    from found
+        max_attempts, {schema}.rank_of(due_at, priority), now, due_at, owner, options, job_id,
+        exists (select from {schema}.edges e where e.upstream = f.job_id)
+    from found f
+),
+pointed as (
+    update {schema}.edges e set upstream = f.new_id from found f where e.upstream = f.job_id and e.on_failure = 'wait'
+    returning e.job_id, f.job_id as failed, f.new_id
+),
+renamed as (
+    update {schema}.jobs j set after = (
+        select array_agg(coalesce(p.new_id, a.id) order by a.nth)
+        from unnest(j.after) with ordinality as a(id, nth)
+        left join pointed p on p.job_id = j.id and p.failed = a.id)
+    where j.id in (select p.job_id from pointed p)
 ),
 marked as (
     update {schema}.dead_letters d set recovered_as = f.new_id, recovered_at = f.now

@@ -10,9 +10,12 @@
 --@ _more
 --@ _lines
 --@ _flows
+--@ _holding
 --@ _finish
 --@ _ties
 --@ _insert
 --@ _tie
+--@ _standing
+--@ _debounce
 --@ _enqueue
 return put_in(2, #ARGV, time_of(ARGV[1]))

@@ -11,6 +11,7 @@
 --@ _more
 --@ _lines
 --@ _flows
+--@ _holding
 --@ _finish
 --@ _ties
 --@ _bury
@@ -19,6 +20,8 @@
 --@ _claim
 --@ _insert
 --@ _tie
+--@ _standing
+--@ _debounce
 --@ _enqueue
 local now, want_at, followers = time_of(ARGV[1]), 7 + tonumber(ARGV[5]), {}
 for _ = 1, tonumber(ARGV[want_at - 1]) do

@@ -10,6 +10,7 @@
 --@ _more
 --@ _lines
 --@ _flows
+--@ _holding
 --@ _finish
 --@ _ties
 --@ _bury
