@@ -9,11 +9,11 @@ from datetime import timedelta
 import pytest
 
 from penstock import Penstock
-from penstock.engine import JobFilter
+from penstock.engine import TICKS_KEPT, JobFilter
 from penstock.model.clock import FakeClock
 from penstock.model.schedule import tick_id
-from penstock.runtime.announce import announce
 from penstock.runtime.scheduler import Scheduler
+from penstock.tasks.scheduling import sync
 
 TICKS = 200
 SCHEDULERS = 8
@@ -52,15 +52,20 @@ async def test_eight_schedulers_killed_and_restarted_fire_each_tick_once(make_en
     rng = random.Random(20)
     app = make_app(60, missed="all")
     engines = [await make_engine() for _ in range(4)]
-    await announce(engines[0], app.registry)
+    await sync(engines[0], app.registry.schedules.declared, "shop")
     start = clock.now()
     for _ in range(TICKS):
         clock.advance(60)
         schedulers = [Scheduler(rng.choice(engines), app.registry) for _ in range(SCHEDULERS)]
         await asyncio.gather(*(work_a_while(scheduler, rng) for scheduler in schedulers))
     await Scheduler(engines[1], app.registry).catch_up()
-    expected = [tick_id("s", start + timedelta(seconds=60 * (n + 1))) for n in range(TICKS)]
+    dues = [start + timedelta(seconds=60 * (n + 1)) for n in range(TICKS)]
+    expected = [tick_id("s", due) for due in dues]
     assert sorted(await job_ids(engines[2])) == sorted(expected)
+    told = await engines[2].ticks("s", TICKS)
+    assert [(tick.due, tick.job_id) for tick in reversed(told)] == list(
+        zip(dues[-TICKS_KEPT:], expected[-TICKS_KEPT:], strict=True)
+    )
     [row] = await engines[3].schedules()
     assert row.last_job == expected[-1]
 
@@ -69,7 +74,7 @@ async def test_eight_schedulers_killed_and_restarted_fire_each_tick_once(make_en
 async def test_26_hours_away_are_made_up_for_as_the_policy_says(make_engine, clock, missed, runs):
     app = make_app(3_600, missed=missed)
     engines = [await make_engine() for _ in range(2)]
-    await announce(engines[0], app.registry)
+    await sync(engines[0], app.registry.schedules.declared, "shop")
     clock.advance(hours=26, minutes=30)
     await asyncio.gather(*(Scheduler(engine, app.registry).catch_up() for engine in engines))
     assert len(await job_ids(engines[0])) == runs
@@ -88,7 +93,7 @@ async def test_jumps_of_the_clock_double_and_lose_no_tick(make_engine):
     clock = JumpingClock()
     app = make_app(3_600, missed="once")
     engine = await make_engine(clock)
-    await announce(engine, app.registry)
+    await sync(engine, app.registry.schedules.declared, "shop")
     scheduler = Scheduler(engine, app.registry)
     start, fired = clock.now(), []
     for jump in (0, -3_600, -1, 3_600, 0):
@@ -98,7 +103,7 @@ async def test_jumps_of_the_clock_double_and_lose_no_tick(make_engine):
         await scheduler.catch_up()
         clock.jump(seconds=jump)
         await scheduler.catch_up()
-        await announce(engine, app.registry)
+        await sync(engine, app.registry.schedules.declared, "shop")
         await scheduler.catch_up()
         fired = await job_ids(engine)
     hours = [tick_id("s", start + timedelta(hours=n)) for n in range(1, len(fired) + 1)]
