@@ -15,7 +15,7 @@ from penstock.cli.output import ago, print_json, print_table, say
 from penstock.tasks.spec import Spec
 from penstock.timetable import Detail, Entry
 
-HELP = "List schedules, show one with its next runs, fire, pause and resume them."
+HELP = "List, show, fire, pause and resume schedules."
 
 
 class _NameOrVerb(TyperGroup):
