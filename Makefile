@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes lock clean
+.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes control dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -68,6 +68,12 @@ zombies: $(VENV)/.dev ## Stop workers for twice their lease; every late settleme
 crashes: $(VENV)/.dev ## Kill PostgreSQL and Redis under load; measure what each setting of Redis loses
 	$(BIN)/python -m tests.chaos.restarts
 	$(BIN)/python -m tests.chaos.losses
+
+control: $(VENV)/.dev ## Rates, limits per key, fairness and breakers over eight workers some of which die
+	$(BIN)/python -m tests.chaos.control
+
+dst: $(VENV)/.dev ## Compare schedules with every minute of 2015 to 2035 in 30 zones (about half an hour)
+	$(BIN)/python -m tests.unit.dst_oracle
 
 lock: $(VENV)/.uv ## Write the hashed requirements anew
 	for name in run dev; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         AccessRefused,
         ActionRefused,
         CalledInLoop,
+        CircuitOpen,
         Disabled,
         EngineError,
         EngineFull,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from penstock.model.priority import Priority
     from penstock.model.retry import Retry
     from penstock.model.states import State
+    from penstock.tasks.breakers import CircuitBreaker
     from penstock.tasks.call import Call
     from penstock.tasks.context import Context, SyncContext
     from penstock.tasks.handle import JobHandle
@@ -63,6 +65,8 @@ __all__ = [
     "ActionRefused",
     "Call",
     "CalledInLoop",
+    "CircuitBreaker",
+    "CircuitOpen",
     "Context",
     "Disabled",
     "EngineError",
@@ -116,6 +120,7 @@ _HOMES = {
     "Retry": "penstock.model.retry",
     "State": "penstock.model.states",
     "Call": "penstock.tasks.call",
+    "CircuitBreaker": "penstock.tasks.breakers",
     "Context": "penstock.tasks.context",
     "SyncContext": "penstock.tasks.context",
     "JobHandle": "penstock.tasks.handle",

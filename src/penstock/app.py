@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from penstock.engine import Engine
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import Duration, EngineError, OutcomeUnknown, SchemaMissing, in_seconds
+from penstock.model.limits import NO_LIMIT
 from penstock.model.names import check_schema
 from penstock.model.priority import PriorityOption
 from penstock.ops import Diagnosis, Ops
@@ -30,6 +32,8 @@ from penstock.tasks.loading import ref_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.queues import from_environment, make_queue
 from penstock.tasks.registry import Registry
+from penstock.tasks.schedules import name_of
+from penstock.tasks.scheduling import Scheduling
 from penstock.tasks.task import Task
 from penstock.tasks.urls import check_url, in_memory, is_redis, is_sqlite, masked, sqlite_path
 
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Penstock:
+class Penstock(Scheduling):
     """An app: its queues, its tasks and the engine where their jobs live.
 
     The engine is opened by `async with app:` or `with app:`, or by the first call that needs it.
@@ -52,8 +56,15 @@ class Penstock:
         schema: str | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
+        name: str | None = None,
     ) -> None:
-        """Settings come from the environment where they are not given here."""
+        """Settings come from the environment where they are not given here.
+
+        Declared schedules are kept under the app's `name`, by default that of its module and variable. Two
+        apps on one engine that are made in the same place need one each.
+        """
+        self._name = name
+        self._made_in: str = sys._getframe(1).f_globals.get("__name__", "")
         self.settings = _settings(settings, url, schema)
         self.url = self.settings.url
         self.schema = check_schema(self.settings.schema_name)
@@ -63,11 +74,17 @@ class Penstock:
         self._client = Client(self._access)
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
+        self.registry.schedules.source = lambda: self.name
         self._declare = Declare(self.registry.add_task, TaskOptions())
         _warn_of_unread()
 
     def __repr__(self) -> str:
         return f"<Penstock {self.safe_url}>"
+
+    @property
+    def name(self) -> str:
+        """What the app is called: as it was given, else by the module and the variable that hold it."""
+        return self._name or name_of(self, self._made_in)
 
     @property
     def safe_url(self) -> str:
@@ -293,6 +310,7 @@ class Penstock:
             keep_dead=self.settings.keep_dead_letters_for,
             app_ref=app_ref,
             accept=self.settings.accepted,
+            limited=frozenset(q.name for q in self.queues.values() if q.limit != NO_LIMIT),
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
         )
         engine = self.engine if self._access.is_open_here else make_engine(self.url, self.schema, self._clock)

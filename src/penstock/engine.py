@@ -46,26 +46,29 @@ with a limit: nothing is claimed ahead from them.
 **Keys.** A given key is held by one job at a time, per queue and task; a job that comes with a taken key is
 answered with the holder and not made. How long it is held is the window of the job that holds it:
 *record*, while the holder's record lives, finished or not; *unfinished*, until it ends; *started*, until it
-is first claimed (back in line it does not get it again); *period*, for so many seconds from its enqueueing
-and at least until it ends, also when its record is gone; *debounce*, until it is first claimed: meanwhile a
+is first claimed (back in line it does not get it again) or ends; *period*, for so many seconds from its
+enqueueing and at least until it ends, also when its record is gone; *debounce*, like *started*: meanwhile a
 newcomer replaces its payload, owner, options and priority, puts its due time off to the newcomer's delay plus
-the newcomer's window from now, and is answered as a duplicate. A debounced job itself comes in delayed by its
-delay plus its window. A job that loses its record loses its key, but for a period's rest.
+the newcomer's window from now (its expiry moves with it), and is answered as a duplicate. A debounced job
+itself comes in delayed by its delay plus its window. A job that loses its record loses its key, but for a
+period's rest, during which it is answered as completed.
 
 **Ties.** A job may wait for others (`Ties.after`): it is *blocked* until each has ended. An edge is resolved
 when the job it names completes. Where that job fails or is cancelled, `on_failure` decides: *fail*, the
 blocked job is cancelled with a note that names it, and so are those that wait for that one; *ignore*, the
 edge is resolved; *continue*, all its edges are, and it runs at once; *wait*, nothing: the job stays blocked,
-and where the failed one is recovered, waits for the recovered one. A job with no edge left is due at its own
-due time or now, whichever is later (its expiry is put off as much). Edges to jobs that are finished already
-are resolved as it is put in; to jobs that do not exist yet, when those have come and ended: such a job must
-come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder. `cancel` of a
-blocked job cancels those that wait for it, by the same rule. A blocked job that passes its deadline is, by
-`expire`: cancelled (*skip*), let go (*run*), or failed, with a dead letter of reason "upstream-missing"
-(*fail*).
+and where the failed one is recovered, or has been, waits for the recovered one. A job with no edge left is
+due at its own due time or now, whichever is later (its expiry is put off as much). Edges to jobs that are
+finished already are resolved as it is put in; to jobs that do not exist yet, when those have come and ended:
+such a job must come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder.
+`cancel` of a blocked job cancels those that wait for it, by the same rule. A blocked job that passes its
+deadline is, by `expire`: cancelled (*skip*), let go (*run*), or failed, with a dead letter of reason
+"upstream-missing" and no error (*fail*). `model/outcome.py` has the notes: UPSTREAM_FAILED, UPSTREAM_LATE,
+UPSTREAM_MISSING.
 
 Jobs put in with the same `FlowName` are a flow. While one of them is unfinished, none of its members is
-pruned, nor counted as kept; when the last ends, they are like others.
+pruned, nor counted as kept, nor goes without a record where `keep` is False; when the last ends, they are
+like others. A flow none of whose members has a record any more is dropped by `tidy`.
 
 **Jobs that follow.** The jobs in `Settlement.then` are put in by the step that settles, where it is accepted
 and completes the run; else they are not made.
@@ -308,7 +311,7 @@ class Tick(NamedTuple):
     next_at: datetime | None  # of the tick after it
     job: NewJob | None  # None: the tick is let pass
     overlap: Overlap = "allow"  # what becomes of the job while the one before is unfinished
-    note: str | None = None  # why it is let pass
+    note: str | None = None  # why it is let pass, or what else there is to say; kept with the tick
 
 
 class TickRecord(NamedTuple):
@@ -468,8 +471,8 @@ class Engine(Protocol):
         ...
 
     async def expire(self, limit: int) -> int:
-        """Cancel waiting and delayed jobs that passed their expiry, end the wait of blocked ones that passed
-        their deadline; how many."""
+        """Cancel waiting and delayed jobs that passed their expiry, then end the wait of blocked ones that
+        passed their deadline; how many, those not counted that end because one of these did."""
         ...
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:

@@ -28,6 +28,7 @@ from penstock.model.states import State
 from penstock.model.values import MAX_ARGS_BYTES, dumps
 from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
+from penstock.timetable import Timetable
 
 MAX_PAGE = 200
 RECOVER_RATE = 50.0  # jobs per second, so that a thousand dead letters do not come back all at once
@@ -104,6 +105,7 @@ class Ops:
     def __init__(self, engine: Engine, registry: Registry) -> None:
         self._engine = engine
         self._registry = registry
+        self.timetable = Timetable(engine, registry)
 
     # -- limits -------------------------------------------------------------------------------------
     async def groups(self) -> list[GroupState]:

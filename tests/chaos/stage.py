@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tests.acceptance.fleet import Site, Tree, new_database, opened
@@ -21,15 +22,15 @@ from tests.chaos import history, tasks
 from tests.chaos.witness import Witness
 from tests.servers import PostgresServer, RedisServer
 
+from penstock import Penstock
 from penstock.engine import JobFilter
 from penstock.model.errors import EngineUnavailable
 from penstock.model.states import State
 from penstock.tasks.call import Call
 
-TASKS = f"{Path(tasks.__file__)}:app"
 ROOT = str(Path(__file__).parents[2])
 ENGINES = ("sqlite", "postgres", "redis")
-UNFINISHED = (State.WAITING, State.DELAYED, State.ACTIVE)
+UNFINISHED = (State.WAITING, State.DELAYED, State.BLOCKED, State.ACTIVE)
 
 
 Server = PostgresServer | RedisServer
@@ -38,8 +39,12 @@ Server = PostgresServer | RedisServer
 class Stage:
     """One engine, one folder, one history. Everything started here ends here."""
 
-    def __init__(self, engine: str, folder: Path, server: Server | None, url: str) -> None:
+    def __init__(
+        self, engine: str, folder: Path, server: Server | None, url: str, module: ModuleType = tasks
+    ) -> None:
         self.engine = engine
+        self.app: Penstock = module.app
+        self._ref = f"{module.__file__}:app"
         self.server = server
         self.folder = folder
         self.site = Site(folder, url)
@@ -54,7 +59,9 @@ class Stage:
 
     # -- workers --------------------------------------------------------------------------------------
     def start(self, *options: str, lease: float, env: dict[str, str] | None = None) -> Tree:
-        return self.site.start(*options, "--log-level", "warning", app=TASKS, lease=lease, grace=5, env=env)
+        return self.site.start(
+            *options, "--log-level", "warning", app=self._ref, lease=lease, grace=5, env=env
+        )
 
     def up(self, *trees: Tree, within: float = 120.0) -> None:
         """Wait until each tree has a registered worker."""
@@ -79,7 +86,7 @@ class Stage:
         """Ask the engine, as often as it takes."""
         while True:
             try:
-                return tasks.app.run_on_engine(verb, "await")
+                return self.app.run_on_engine(verb, "await")
             except EngineUnavailable:
                 time.sleep(0.2)
 
@@ -87,7 +94,7 @@ class Stage:
         """Enqueue until it is acknowledged; the same calls may be sent again."""
         while True:
             try:
-                ids = [job.id for job in tasks.app.enqueue_many(calls)]
+                ids = [job.id for job in self.app.enqueue_many(calls)]
             except EngineUnavailable:
                 time.sleep(0.2)
             else:
@@ -164,16 +171,16 @@ def _wall(at: str) -> float:
 
 
 @contextlib.contextmanager
-def stage(engine: str, name: str, *, client: bool = True) -> Iterator[Stage]:
+def stage(engine: str, name: str, *, client: bool = True, module: ModuleType = tasks) -> Iterator[Stage]:
     """A stage on a fresh database, with this process as its `client`. The folder is kept."""
     folder = Path(tempfile.mkdtemp(prefix=f"penstock-{name}-{engine}-"))
     with contextlib.ExitStack() as closing:
         server, url = _place(engine, folder, closing)
-        made = Stage(engine, folder, server, url)
+        made = Stage(engine, folder, server, url, module)
         os.environ[tasks.HISTORY] = str(made.history)
         closing.callback(made.site.close)
         if client:
-            closing.enter_context(opened(tasks.app, url))
+            closing.enter_context(opened(made.app, url))
             closing.enter_context(made.witness)
         yield made
 

@@ -23,17 +23,18 @@ app.queue(
 )
 
 
-def _note(f: str, ctx: Context | SyncContext, run: str) -> None:
+def note(f: str, ctx: Context | SyncContext, **more: Any) -> None:
+    """Append a line to the history; one write, so that processes do not mix."""
     job = ctx.job
     line: dict[str, Any] = {
         "t": time.monotonic(),
         "wall": time.time(),
         "f": f,
         "job": job.id,
-        "run": run,
         "attempt": job.attempt,
         "worker": job.worker,
         "pids": [os.getpid(), os.getppid()],
+        **more,
     }
     fd = os.open(os.environ[HISTORY], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
@@ -46,9 +47,9 @@ def _note(f: str, ctx: Context | SyncContext, run: str) -> None:
 async def on_loop(ctx: Context, n: int, seconds: float) -> str:
     """Waits on the loop; returns which run this was."""
     run = uuid4().hex
-    _note("start", ctx, run)
+    note("start", ctx, run=run)
     await asyncio.sleep(seconds)
-    _note("end", ctx, run)
+    note("end", ctx, run=run)
     return run
 
 
@@ -56,7 +57,7 @@ async def on_loop(ctx: Context, n: int, seconds: float) -> str:
 def in_thread(ctx: SyncContext, n: int, seconds: float) -> str:
     """Waits in a thread; returns which run this was."""
     run = uuid4().hex
-    _note("start", ctx, run)
+    note("start", ctx, run=run)
     time.sleep(seconds)
-    _note("end", ctx, run)
+    note("end", ctx, run=run)
     return run

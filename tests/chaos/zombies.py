@@ -202,7 +202,7 @@ class Zombies:
 
 def _redis_tokens(url: str) -> list[tuple[str, str, str]]:
     stored = ask(url, "HGETALL", "{penstock}:runs")
-    runs = {raw: read_run(run, delayed=False) for raw, run in zip(stored[::2], stored[1::2], strict=True)}
+    runs = {raw: read_run(run) for raw, run in zip(stored[::2], stored[1::2], strict=True)}
     return [(text_id(raw), run.token.hex(), run.worker) for raw, run in runs.items() if run.worker]
 
 

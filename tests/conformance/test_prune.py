@@ -4,6 +4,7 @@ import pytest
 
 from conformance.kit import QUEUE, claim, counts, failed, finish, ids, new, put, settle, state, take
 from penstock.engine import JobFilter, Retention
+from penstock.model.job import Ties
 from penstock.model.outcome import COMPLETED, Cancelled
 from penstock.model.states import State
 
@@ -154,3 +155,55 @@ async def test_a_named_clean_up_is_done_once_for_a_queue_whoever_comes_first(eng
     assert await engine.prune(everything, 3, run="2026-01-04") == 0
     assert await engine.prune(Retention("other", keep_completed=0), 3, run="2026-01-05") == 2
     assert await engine.prune(everything, 3, run="2026-01-06") == 1
+
+
+# -- shelves ------------------------------------------------------------------------------------------------
+
+SHELF = "schedule nightly"
+SHELVED = Ties(shelf=SHELF)
+
+
+async def test_jobs_on_another_shelf_are_not_counted_or_pruned_with_their_queue(engine, worker, clock):
+    shelved = [(await finish(engine, ties=SHELVED)).id for _ in range(3)]
+    own = await finish_many(engine, clock, 3)
+    assert await engine.prune(Retention(QUEUE, keep_completed=1, max_age=0.5), 10) == 2
+    assert await left(engine) == [*shelved, own[2]]
+    assert await counts(engine) == {State.COMPLETED: 4}
+
+
+async def test_a_shelf_keeps_the_newest_of_its_own(engine, worker, clock):
+    own = await finish_many(engine, clock, 2)
+    shelved = []
+    for _ in range(4):
+        clock.advance(1)
+        shelved.append((await finish(engine, ties=SHELVED)).id)
+    assert await engine.prune(Retention(SHELF, keep_completed=1), 10) == 3
+    assert await left(engine) == [*own, shelved[3]]
+
+
+async def test_a_shelf_bounds_failed_jobs_and_age_like_a_queue(engine, worker, clock):
+    await finish_many(engine, clock, 1, failed())
+    broken = [(await finish(engine, ties=SHELVED, outcome=o)).id for o in (failed(), Cancelled("no"))]
+    assert await engine.prune(Retention(SHELF, keep_failed=1), 10) == 1
+    assert len(set(broken) & set(await left(engine))) == 1
+    clock.advance(11)
+    assert await engine.prune(Retention(SHELF, None, None, max_age=10), 10) == 1
+    assert await counts(engine) == {State.FAILED: 1}
+
+
+async def test_a_shelf_may_hold_jobs_of_several_queues(engine, worker):
+    await finish(engine, ties=SHELVED)
+    await finish(engine, "other", ties=SHELVED)
+    assert await engine.prune(Retention(SHELF, keep_completed=0), 10) == 2
+    assert await counts(engine) == await counts(engine, "other") == {}
+
+
+async def test_a_job_pruned_from_a_shelf_frees_its_key(engine, worker):
+    await finish(engine, key="k", ties=SHELVED)
+    assert await engine.prune(Retention(SHELF, keep_completed=0), 10) == 1
+    assert (await engine.enqueue([new(key="k")]))[0].duplicate is False
+
+
+async def test_a_shelf_is_no_queue(engine, worker):
+    await finish(engine, ties=SHELVED)
+    assert [found.queue for found in await engine.queues()] == [QUEUE]

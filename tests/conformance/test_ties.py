@@ -30,7 +30,7 @@ from conformance.kit import (
 )
 from penstock.engine import JobFilter
 from penstock.model.job import Edge, Ties
-from penstock.model.outcome import Cancelled, Released
+from penstock.model.outcome import UPSTREAM_FAILED, Cancelled, Released
 from penstock.model.states import State
 
 BAD_ENDS = [failed(), Cancelled("no")]
@@ -249,8 +249,8 @@ async def test_a_job_cancelled_as_it_is_put_in_names_the_upstream_and_cancels_th
     third = new(ties=after(second.id))
     answers = await engine.enqueue([second, third])
     assert [a.state for a in answers] == [State.CANCELLED] * 2
-    assert done.id in ((await read(engine, second.id)).note or "")
-    assert second.id in ((await read(engine, third.id)).note or "")
+    assert (await read(engine, second.id)).note == UPSTREAM_FAILED.format(id=done.id)
+    assert (await read(engine, third.id)).note == UPSTREAM_FAILED.format(id=second.id)
 
 
 # -- keys that are taken ----------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from conformance.kit import (
     state,
     take,
 )
+from penstock.model.outcome import UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
 
 # -- due time and expiry ----------------------------------------------------------------------------------
@@ -102,10 +103,10 @@ async def test_before_its_deadline_a_job_stays_blocked(engine, clock, at_deadlin
 async def test_skip_cancels_a_job_at_its_deadline(engine, clock):
     job, behind = await late(engine, "skip")
     clock.advance(61)
-    assert await engine.expire(10) >= 1
+    assert await engine.expire(10) == 1
     found = await read(engine, job)
     assert (found.state, found.finished_at) == (State.CANCELLED, clock.now())
-    assert found.note
+    assert found.note == UPSTREAM_LATE
     assert await engine.dead_letter(job) is None
     assert await state(engine, behind) is State.CANCELLED
 
@@ -127,11 +128,11 @@ async def test_run_lets_a_job_go_at_its_deadline(engine, worker, clock):
 async def test_fail_makes_a_dead_letter_at_the_deadline(engine, clock):
     job, behind = await late(engine, "fail", args='{"n":1}')
     clock.advance(61)
-    assert await engine.expire(10) >= 1
+    assert await engine.expire(10) == 1
     found, dead = await read(engine, job), await engine.dead_letter(job)
-    assert (found.state, found.attempt) == (State.FAILED, 0)
+    assert (found.state, found.attempt, found.note) == (State.FAILED, 0, UPSTREAM_MISSING)
     assert dead is not None
-    assert (dead.reason, dead.args, dead.attempts) == ("upstream-missing", {"n": 1}, 0)
+    assert (dead.reason, dead.args, dead.attempts, dead.error) == (UPSTREAM_MISSING, {"n": 1}, 0, None)
     assert (dead.failed_at, dead.first_started_at) == (clock.now(), None)
     assert await engine.dead_count() == 1
     assert await state(engine, behind) is State.CANCELLED

@@ -20,7 +20,7 @@ from conformance.kit import (
     take,
 )
 from penstock.model.job import Edge, Ties
-from penstock.model.outcome import Cancelled, Released
+from penstock.model.outcome import UPSTREAM_FAILED, Cancelled, Released
 from penstock.model.states import State
 
 BAD_ENDS = [failed(), Cancelled("no")]
@@ -37,7 +37,7 @@ async def test_fail_cancels_the_job_with_a_note_that_names_the_upstream(engine, 
     await settle(engine, held, outcome)
     job = await read(engine, second)
     assert (job.state, job.finished_at, job.attempt) == (State.CANCELLED, clock.now(), 0)
-    assert held.id in (job.note or "")
+    assert job.note == UPSTREAM_FAILED.format(id=held.id)
     assert await engine.dead_letter(second) is None
     assert await counts(engine) == {outcome.state: 1} | {State.CANCELLED: 1 + isinstance(outcome, Cancelled)}
 
@@ -50,7 +50,7 @@ async def test_fail_goes_on_through_all_who_wait(engine, worker):
     side = await blocked(engine, held.id)
     await settle(engine, held, failed())
     assert [await state(engine, job) for job in [*chain, side]] == [State.CANCELLED] * 5
-    assert chain[0] in ((await read(engine, chain[1])).note or "")
+    assert (await read(engine, chain[1])).note == UPSTREAM_FAILED.format(id=chain[0])
 
 
 async def test_fail_of_one_upstream_does_not_wait_for_the_others(engine, worker):
@@ -163,7 +163,7 @@ async def test_cancel_of_a_blocked_job_cancels_those_that_wait_for_it(engine, wo
     third, loose = await blocked(engine, second), await blocked(engine, second, "ignore")
     assert await engine.cancel([second], "not wanted") == [State.CANCELLED]
     assert (await read(engine, second)).note == "not wanted"
-    assert second in ((await read(engine, third)).note or "")
+    assert (await read(engine, third)).note == UPSTREAM_FAILED.format(id=second)
     assert await state(engine, loose) is State.WAITING
     await settle(engine, held)
     assert [await state(engine, job) for job in (second, third)] == [State.CANCELLED] * 2

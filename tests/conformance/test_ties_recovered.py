@@ -35,6 +35,21 @@ async def test_wait_goes_on_through_several_recoveries(engine, worker):
     assert await state(engine, second) is State.WAITING
 
 
+async def test_wait_leads_to_the_latest_heir_of_a_job_that_has_been_recovered_already(engine, worker):
+    first = await finish(engine, ties=FEEDS, outcome=failed())
+    second = await recover(engine, first.id)
+    [held] = await claim(engine)
+    await settle(engine, held, failed())
+    third = await recover(engine, second)
+    job = await put(engine, ties=after(first.id, on_failure="wait"))
+    assert (await read(engine, job)).blocked_by == (third,)
+    [held] = await claim(engine)
+    await settle(engine, held)
+    assert ids(await claim(engine)) == [job]
+    late = await put(engine, ties=after(first.id, on_failure="wait"))
+    assert await state(engine, late) is State.WAITING
+
+
 async def test_only_those_who_wait_are_pointed_to_the_recovered_job(engine, worker):
     held = await take(engine, ties=FEEDS)
     rules = ("fail", "ignore", "continue")

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from datetime import datetime
 from random import Random
 from typing import Any
 
-from conformance.kit import EVERY_OUTCOME, SIGNATURE, TASK, end, make_id, make_request, new, parked, register
+from conformance.answers import differing, plain
+from conformance.batches import OWNERS, QUEUES, SHELF, TASKS, Batches
+from conformance.kit import EVERY_OUTCOME, SIGNATURE, end, make_id, make_request, parked, register
 from penstock.engine import (
     Claimed,
     DeadFilter,
     Engine,
     JobFilter,
-    Orders,
     Recovery,
-    Rescued,
     Retention,
     Settled,
     Want,
-    WorkerInfo,
 )
 from penstock.model.clock import FakeClock
 from penstock.model.errors import PenstockError
-from penstock.model.job import Claim, DeadLetter, Held, Job, NewJob
+from penstock.model.job import (
+    Claim,
+    Held,
+    NewJob,
+)
 from penstock.model.outcome import Failed, Outcome, Released
 from penstock.model.states import State
 
-QUEUES = ("a", "b")
-TASKS = (TASK, "app.other")
-OWNERS = (None, None, "ana", "ben")
-KEYS = (None, None, None, "k1", "k2")
 JUDGEMENTS = (
     Released("its worker was lost", suspect=True, rescued=True),
     Failed("crash-loop", None, crashed=True, rescued=True),
@@ -55,7 +52,7 @@ class Trio:
         self._clock = clock
         self._rng = rng
         self._workers: list[str] = []
-        self._ids: list[str] = []
+        self._jobs = Batches(rng)
         self._batches: list[list[NewJob]] = []
         self._held: list[list[Claim]] = []  # for each claim, what each engine gave; never forgotten
         self._wants: list[Want] = []
@@ -70,31 +67,15 @@ class Trio:
     async def _do(self, words: str, call: Call) -> list[Any]:
         """What each engine answers; they must agree."""
         answers = [await _answer(call, engine, n) for n, engine in enumerate(self._engines.values())]
-        shown = [_plain(answer) for answer in answers]
+        shown = [plain(answer) for answer in answers]
         self.told.append(f"{words} -> {shown[0]}")
         for name, other in zip(self._engines, shown, strict=True):
-            assert other == shown[0], "\n".join([*self.told, f"but {name}: {_differing(shown[0], other)}"])
+            assert other == shown[0], "\n".join([*self.told, f"but {name}: {differing(shown[0], other)}"])
         return answers
 
     # -- in and out -----------------------------------------------------------------------------------
     async def enqueue(self) -> None:
-        rng = self._rng
-        batch = [
-            new(
-                rng.choice(QUEUES),
-                rng.choice(TASKS),
-                key=rng.choice(KEYS),
-                owner=rng.choice(OWNERS),
-                args=rng.choice(('{"n":1}', '{"text":"ä\\u0000\\"\\n"}')),
-                priority=rng.choice((1, 2, 3, 4)),
-                delay=rng.choice((0, 0, 0, 5, 60)),
-                max_attempts=rng.choice((1, 3)),
-                expire_after=rng.choice((None, None, 40.5)),
-                options=rng.choice((None, '{"timeout":5}')),
-            )
-            for _ in range(rng.randint(1, 4))
-        ]
-        self._ids += [job.id for job in batch]
+        batch = self._jobs.draw(self._rng.randint(1, 4))
         self._batches.append(batch)
         await self._do(f"enqueue {batch}", lambda e, _: e.enqueue(batch))
 
@@ -125,15 +106,16 @@ class Trio:
         parks = any(outcome.park for outcome, _, _ in how)  # and does not ask for the same again
         want = self._want() if rng.random() < 0.4 and not parks else None
         again = rng.random() < 0.2
+        then = self._jobs.draw(rng.choice((0, 0, 1, 2)))
 
         def call(engine: Engine, n: int) -> Awaitable[Settled]:
             ends = [
-                end(claims[n], outcome, ran_for=ran, keep=keep)
-                for claims, (outcome, ran, keep) in zip(chosen, how, strict=True)
+                end(claims[n], outcome, ran_for=ran, keep=keep, then=() if number else then)
+                for number, (claims, (outcome, ran, keep)) in enumerate(zip(chosen, how, strict=True))
             ]
             return engine.settle(ends, want, again=again)
 
-        answers = await self._do(f"settle {[*some]} {how} {want} {again=}", call)
+        answers = await self._do(f"settle {[*some]} {how} {want} {again=} {then=}", call)
         self._remember([answer.claims for answer in answers if isinstance(answer, Settled)])
 
     async def progress(self) -> None:
@@ -142,6 +124,15 @@ class Trio:
             await self._do(
                 f"progress {held[0].id}", lambda e, n: e.progress(held[n].id, held[n].token, '{"percent":4}')
             )
+
+    async def save_step(self) -> None:
+        if self._held:
+            held, name = self._rng.choice(self._held[-6:]), self._rng.choice(("price", "charge"))
+            await self._do(
+                f"step {held[0].id} {name}",
+                lambda e, n: e.save_step(held[n].id, held[n].token, name, str(len(self.told))),
+            )
+            await self._do(f"steps {held[0].id}", lambda e, n: e.steps(held[n].id))
 
     async def release(self) -> None:
         if self._wants:
@@ -199,7 +190,10 @@ class Trio:
     async def prune(self) -> None:
         rng = self._rng
         rules = Retention(
-            rng.choice(QUEUES), rng.choice((None, 0, 2)), rng.choice((None, 0, 2)), rng.choice((None, 30))
+            rng.choice((*QUEUES, SHELF)),
+            rng.choice((None, 0, 2)),
+            rng.choice((None, 0, 2)),
+            rng.choice((None, 30)),
         )
         run = rng.choice((None, None, "2026-01-01", "2026-01-02"))
         await self._do(f"prune {rules} {run}", lambda e, _: e.prune(rules, MOST, run=run))
@@ -219,6 +213,10 @@ class Trio:
         ids = self._some()
         await self._do(f"promote {ids}", lambda e, _: e.promote(ids))
 
+    async def reschedule(self) -> None:
+        ids, delay = self._some(), self._rng.choice((0.0, 7.0))
+        await self._do(f"reschedule {ids} {delay}", lambda e, _: e.reschedule(ids, delay))
+
     async def delete(self) -> None:
         ids = self._some()
         await self._do(f"delete {ids}", lambda e, _: e.delete(ids))
@@ -229,7 +227,7 @@ class Trio:
             Recovery(job, make_id(), rng.choice((None, '{"n":2}')), rng.choice((0.0, 5.0)))
             for job in dict.fromkeys(self._some())
         ]
-        self._ids += [recovery.new_id for recovery in some]
+        self._jobs.ids += [recovery.new_id for recovery in some]
         await self._do(f"recover {some}", lambda e, _: e.recover(some))
 
     async def pause(self) -> None:
@@ -238,7 +236,9 @@ class Trio:
 
     def _some(self) -> list[str]:
         """Ids of jobs, most of them made lately, and sometimes of none."""
-        some = [self._rng.choice(self._ids[-8:]) for _ in range(self._rng.randint(1, 3)) if self._ids]
+        some = [
+            self._rng.choice(self._jobs.ids[-8:]) for _ in range(self._rng.randint(1, 3)) if self._jobs.ids
+        ]
         return some if some and self._rng.random() < 0.9 else [make_id()]
 
     # -- look -----------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ class Trio:
             key=rng.choice((None, None, "k1")),
             parked=rng.choice((None, None, True, False)),
         )
-        after, limit = rng.choice((None, *self._ids[-5:])), rng.choice((1, 3, MOST))
+        after, limit = rng.choice((None, *self._jobs.ids[-5:])), rng.choice((1, 3, MOST))
         await self._do(f"jobs {where} {limit} {after}", lambda e, _: e.jobs(where, limit, after))
 
     async def look(self) -> None:
@@ -265,7 +265,9 @@ class Trio:
         await self._do("dead count", lambda e, _: e.dead_count())
         await self._do("workers", lambda e, _: e.workers())
         await self._do("parked", lambda e, _: e.parked())
-        for job in self._ids:
+        for flow in self._jobs.flows:
+            await self._do(f"flow {flow}", lambda e, _, flow=flow: e.flow(flow))
+        for job in self._jobs.ids:
             await self._do(f"get {job}", lambda e, _, job=job: e.get(job))
 
 
@@ -274,7 +276,7 @@ VERBS = [
     *("claim", "settle") * 6,
     *("time", "page", "look", "stage", "worker") * 2,
     *("enqueue_again", "progress", "release", "beat", "rescue", "rescue_worker", "expire", "prune", "purge"),
-    *("tidy", "cancel", "promote", "delete", "recover", "pause"),
+    *("tidy", "cancel", "promote", "delete", "recover", "pause", "save_step", "reschedule"),
 ]
 
 
@@ -283,46 +285,3 @@ async def _answer(call: Call, engine: Engine, n: int) -> Any:
         return await call(engine, n)
     except PenstockError as error:
         return error
-
-
-def _plain(answer: Any) -> Any:
-    """As it must be equal: without tokens, which are random, and errors by their type."""
-    if isinstance(answer, PenstockError):
-        return type(answer).__name__
-    if isinstance(answer, Claim):
-        return answer._replace(token="")
-    if isinstance(answer, Settled | Claimed):
-        return answer._replace(claims=[_plain(claim) for claim in answer.claims])
-    if isinstance(answer, Orders):
-        return answer.given_up, sorted(order.job_id for order in answer.cancel), answer.paused
-    if isinstance(answer, Job):
-        return replace(answer, errors=[_timed(error) for error in answer.errors])
-    if isinstance(answer, WorkerInfo) and not answer.alive:
-        return replace(answer, expires_at=None)  # docs/redis.md: a late heartbeat wipes it out there
-    if isinstance(answer, DeadLetter) and answer.error is not None:
-        return replace(answer, error=_timed(answer.error))
-    if isinstance(answer, list) and answer and isinstance(answer[0], Rescued):
-        return sorted(answer)
-    if isinstance(answer, list | tuple) and type(answer) in (list, tuple):
-        return [_plain(each) for each in answer]
-    return answer
-
-
-def _timed(error: dict[str, Any]) -> dict[str, Any]:
-    """An instant may be written in several ways."""
-    return error | {"at": datetime.fromisoformat(error["at"])}
-
-
-def _differing(first: Any, other: Any) -> str:
-    """Only what is not the same, where two lists of records are compared."""
-    if not isinstance(first, list) or not isinstance(other, list) or len(first) != len(other):
-        return f"{other}"
-    pairs = [(a, b) for a, b in zip(first, other, strict=True) if a != b]
-    return "; ".join(
-        ", ".join(
-            f"{name} {getattr(a, name)!r} and {getattr(b, name)!r}"
-            for name in getattr(a, "__slots__", None) or getattr(a, "_fields", ())
-            if getattr(a, name) != getattr(b, name)
-        )
-        for a, b in pairs
-    )

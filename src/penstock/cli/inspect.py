@@ -214,4 +214,6 @@ def _remark(job: Job) -> str:
     if job.errors and job.state is not State.COMPLETED:
         last = job.errors[-1]
         return f"{last['type']}: {last['message']}"
+    if job.state is State.BLOCKED:
+        return f"waits for {', '.join(job.blocked_by)}"
     return job.note or ""

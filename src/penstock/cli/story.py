@@ -32,12 +32,14 @@ def show(story: Story, ref: str | None) -> None:
 def _facts(story: Story, ref: str | None) -> Iterator[tuple[str, str | None]]:
     job = story.job
     yield "id", job.id
+    yield "made by", job.origin
     yield "key", f"{job.key} (one job at a time holds it)" if job.unique else job.key
     yield "owner", job.owner
     yield "lane", job.lane if job.lane != job.queue else None
     yield "priority", job.priority.name.lower()
     yield "options", job.options_json
     yield "attempt", f"{job.attempt} of {job.max_attempts}"
+    yield "waits for", _upstreams(job)
     yield from _times(job)
     yield "ran for", f"{job.ran_for:.3f} s" if job.ran_for else None
     yield "progress", progress_text(job)
@@ -62,6 +64,13 @@ def _times(job: Job) -> Iterator[tuple[str, str | None]]:
     yield "first started" if job.attempt > 1 else "started", _when(job.started_at)
     yield "last started", _when(job.claimed_at) if job.attempt > 1 else None
     yield "finished", _when(job.finished_at)
+
+
+def _upstreams(job: Job) -> str | None:
+    if job.state is not State.BLOCKED:
+        return None
+    until = f", until {_when(job.deadline_at)}" if job.deadline_at else ""
+    return f"{', '.join(job.blocked_by)}{until}"
 
 
 def _suspect(job: Job) -> str | None:

@@ -12,7 +12,12 @@ from typing import Any, ClassVar
 from penstock.model.failure import Failure
 from penstock.model.states import State
 
-EXPIRED = "expired before it could start"  # the note of a job whose time was over
+# The notes of jobs that ended without a run: its time was over; one it waited for ended badly; or had not
+# ended by its deadline.
+EXPIRED = "expired before it could start"
+UPSTREAM_FAILED = "job {id}, for which it waited, did not complete"
+UPSTREAM_LATE = "the jobs for which it waited had not ended by its deadline"
+UPSTREAM_MISSING = "upstream-missing"  # the reason and the note where that makes a dead letter
 
 
 @dataclass(frozen=True, slots=True)

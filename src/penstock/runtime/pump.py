@@ -16,6 +16,7 @@ from penstock.engine import Engine, Settled, Settlement, Want
 from penstock.model.decide import End, Facts, Returned, decide, health_of
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, WorkerExpired
 from penstock.model.job import Claim
+from penstock.model.lanes import is_limited
 from penstock.model.outcome import COMPLETED, Completed, Failed, Outcome, Released, Retried
 from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
@@ -57,7 +58,7 @@ class Pump:
         self._doubtful: deque[Settlement] = deque()  # an earlier settle of these may have succeeded
         self._lost_requests: list[str] = []  # claims whose answer was lost
         self._paused: frozenset[str] = frozenset()
-        self._next_in: float | None = None  # seconds after which what a limit holds back may be had
+        self.next_in: float | None = None  # seconds after which what a limit holds back may be had
         self._backoff = Backoff()
         self._looked_empty = (
             asyncio.Event()
@@ -83,10 +84,12 @@ class Pump:
         claim = running.claim
         ran_for = time.monotonic() - running.started
         outcome = _outcome(running, end, ran_for, self._worker)
-        self._ends.append(
-            Settlement(claim.id, claim.token, outcome, ran_for, claim.queue not in self._options.unkept)
-        )
+        keep = claim.queue not in self._options.unkept
+        then = tuple(running.then) if running.then and isinstance(outcome, Completed) else ()
+        self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then))
         self._ended_since += 1
+        if is_limited(claim.lane) or claim.queue in self._options.limited:
+            self._looked_empty.clear()  # its place is free: the call that says so may take the next
         self._kick.set()
         if outcome is not COMPLETED:
             report(claim, outcome)
@@ -190,7 +193,7 @@ class Pump:
 
     def _patience(self) -> float:
         """How long to wait for a wake-up: no longer than until what a limit holds back may be had."""
-        return jittered(POLL) if self._next_in is None else min(jittered(POLL), self._next_in)
+        return jittered(POLL) if self.next_in is None else min(jittered(POLL), self.next_in)
 
     async def exchanged(self) -> None:
         """Until the next exchange is done, or the pauses of the queues may have changed."""
@@ -243,7 +246,7 @@ class Pump:
         self.expired = self.expired or settled.expired
         if exchange.want is not None:
             # Fewer than wanted may only mean that others were at the same rows: look once more.
-            self._next_in = settled.next_in
+            self.next_in = settled.next_in
             if not settled.claims:
                 self._looked_empty.set()
             if self.claiming:
@@ -304,6 +307,7 @@ def _take(waiting: deque[Settlement]) -> list[Settlement]:
     while waiting and len(ends) < MAX_SETTLE and size < MAX_SETTLE_BYTES:
         end = waiting.popleft()
         size += len(end.outcome.result or "") + len(end.outcome.error or "")
+        size += sum(len(job.args) for job in end.then)
         ends.append(end)
     return ends
 

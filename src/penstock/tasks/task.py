@@ -14,7 +14,7 @@ from penstock.model.retry import Retry
 from penstock.tasks import overrides
 from penstock.tasks.arguments import Arguments
 from penstock.tasks.call import Call
-from penstock.tasks.context import Context, RunLink, SyncContext
+from penstock.tasks.context import Context, SyncContext
 from penstock.tasks.declared import Declared, Execute
 from penstock.tasks.ids import new_id
 from penstock.tasks.inherit import (
@@ -26,6 +26,7 @@ from penstock.tasks.inherit import (
     time_limit,
 )
 from penstock.tasks.results import Results
+from penstock.tasks.run_link import RunLink
 
 if TYPE_CHECKING:
     from penstock.tasks.client import Client
@@ -152,11 +153,11 @@ class Task(Sendable[P, R]):
 
     async def run(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run an async handler with decoded arguments."""
-        return await (self.fn(Context(link), **args) if self.takes_context else self.fn(**args))
+        return await (self.fn(Context(link, self.client), **args) if self.takes_context else self.fn(**args))
 
     def run_sync(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run a sync handler with decoded arguments."""
-        return self.fn(SyncContext(link), **args) if self.takes_context else self.fn(**args)
+        return self.fn(SyncContext(link, self.client), **args) if self.takes_context else self.fn(**args)
 
     def closed(self) -> str | None:
         """Why its jobs must not run now; None while the gates of the task and its queue are open."""

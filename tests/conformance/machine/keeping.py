@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from conformance.kit import TASK, gone, make_id
 from conformance.machine.model import QUEUES, pick
+from conformance.machine.modelled import Modelled
 from conformance.machine.running import Running
 from penstock.engine import Recovery, Retention
-from penstock.model.job import NewJob
+from penstock.model.job import NewJob, Window
 from penstock.model.states import State
 
 HOUSEWORK = (
     "beat", "beat", "rescue_worker", "release", "progress", "prune", "prune_one", "tidy", "close", "crash",
-    "pause", "resume", "resume",
+    "pause", "resume", "resume", "save_step", "save_step",
 )  # fmt: skip
+
+
+def _anew(window: Window) -> Window:
+    """Of a recovered job: somebody asked for it, so it is not put off."""
+    return window._replace(seconds=0) if window.kind == "debounce" else window
 
 
 class Life(Running):
@@ -41,9 +49,28 @@ class Life(Running):
             j for j in self.model.values()
             if j.state in (State.WAITING, State.DELAYED) and j.expires is not None and j.expires <= now
         ]  # fmt: skip
-        assert self.run(self.engine.expire(1_000)) == len(past)
+        late = [
+            j for j in self.model.values()
+            if j.state is State.BLOCKED and j.deadline is not None and j.deadline <= now
+        ]  # fmt: skip
+        expired = self.run(self.engine.expire(1_000))
         for job in past:
             self.move(job, "expire", State.CANCELLED)
+        late = [job for job in late if job.state is State.BLOCKED]
+        for job in late:
+            self.end_the_wait(job)
+        assert expired == len(past) + len(late)
+
+    def end_the_wait(self, job: Modelled) -> None:
+        match job.at_deadline:
+            case "run":
+                job.edges.clear()
+                self.free(job, "expire")
+            case "skip":
+                self.move(job, "expire", State.CANCELLED)
+            case "fail":
+                self.move(job, "expire", State.FAILED)
+                self.dead[job.id] = job
 
     def stage(self, limit: int) -> None:
         now = self.clock.now()
@@ -78,7 +105,10 @@ class Life(Running):
         self.alive_until[worker] = self.clock.now()
 
     def prune(self, queue: str, keep: int, limit: int) -> None:
-        done = [j for j in self.model.values() if j.queue == queue and j.state is State.COMPLETED]
+        done = [
+            j for j in self.model.values()
+            if j.queue == queue and j.state is State.COMPLETED and not self.pinned(j)
+        ]  # fmt: skip
         retention = Retention(queue, keep_completed=keep, keep_failed=None)
         assert self.run(self.engine.prune(retention, limit)) == min(limit, max(0, len(done) - keep))
         removed = self.observed(done, None)
@@ -91,20 +121,25 @@ class Life(Running):
 
     @rule(
         nths=st.lists(st.integers(0, 6), min_size=1, max_size=3),
-        verb=st.sampled_from(["cancel", "cancel", "promote", "delete", "recover", "recover"]),
+        verb=st.sampled_from(
+            ["cancel", "cancel", "promote", "reschedule", "reschedule", "delete", "recover", "recover"]
+        ),
         running=st.booleans(),
     )
     def operate(self, nths: list[int], verb: str, running: bool) -> None:
-        unfinished = (State.ACTIVE,) if running else (State.WAITING, State.DELAYED)
+        unfinished = (State.ACTIVE,) if running else (State.WAITING, State.DELAYED, State.BLOCKED)
         aims = {
             "cancel": unfinished,
             "promote": (State.DELAYED,),
+            "reschedule": unfinished,
             "delete": (State.COMPLETED, State.FAILED, State.CANCELLED),
             "recover": (State.FAILED,),
         }
         ids = [self.pick_job(n, *aims[verb]) for n in nths]
         if verb == "cancel":
             self.cancel(ids)
+        elif verb == "reschedule":
+            self.reschedule(ids[0], 7 * (nths[0] % 2))
         else:
             getattr(self, verb)(ids[0])
 
@@ -126,6 +161,16 @@ class Life(Running):
             self.move(job, "promote", State.WAITING)
             job.due_at = self.clock.now()
 
+    def reschedule(self, job_id: str, delay: int) -> None:
+        job = self.model.get(job_id)
+        can = job is not None and job.state in (State.WAITING, State.DELAYED)
+        assert self.run(self.engine.reschedule([job_id], delay)) == can
+        if can:
+            due = self.clock.now() + timedelta(seconds=delay)
+            job.expires = job.expires and job.expires + (due - job.due_at)
+            job.due_at = due
+            self.move(job, "reschedule", State.DELAYED if delay else State.WAITING)
+
     def delete(self, job_id: str) -> None:
         job = self.model.get(job_id)
         finished = job is not None and job.state.finished
@@ -142,16 +187,21 @@ class Life(Running):
             assert answer != new_id
             return
         assert answer == new_id
+        if dead.unique and self.holder(dead.queue, dead.key) == job_id:
+            del self.keys[dead.queue, dead.key]
         heir = self.add(
             NewJob(
                 new_id, dead.queue, TASK, key=dead.key, unique=dead.unique,
-                priority=dead.priority, max_attempts=dead.max_attempts,
+                priority=dead.priority, max_attempts=dead.max_attempts, window=_anew(dead.window),
             ),
             "recover",
         )  # fmt: skip
         dead.recovered_as, heir.recovered_from = new_id, job_id
-        if dead.unique and self.keys.get((dead.queue, dead.key), job_id) == job_id:
-            self.keys[dead.queue, dead.key] = new_id
+        heir.steps, heir.window = dict(dead.steps), dead.window
+        for job in self.model.values():
+            if job.state is State.BLOCKED and job.edges.get(job_id) == "wait":
+                del job.edges[job_id]
+                job.edges[new_id] = "wait"
 
     @rule(
         nth=st.integers(0, 3),
@@ -162,9 +212,14 @@ class Life(Running):
         match what:
             case "beat" | "rescue_worker":
                 getattr(self, what)(self.pick_worker(nth))
-            case "release" | "progress" if self.leases:
+            case "release" | "progress" | "save_step" if self.leases:
                 claim, worker, request = pick(list(self.leases.values()), nth)
-                self.release(worker, request) if what == "release" else self.progress(claim)
+                if what == "release":
+                    self.release(worker, request)
+                elif what == "progress":
+                    self.progress(claim)
+                else:
+                    self.save_step(claim, nth)
             case "prune" | "prune_one":
                 self.prune(queue, keep=nth % 2, limit=1 if what == "prune_one" else 100)
             case "tidy":

@@ -4,76 +4,37 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from conformance.kit import Place, make_id
+from conformance.machine.modelled import Modelled, seen
 from penstock.engine import JobFilter
 from penstock.model.clock import FakeClock
-from penstock.model.job import Claim, Job, NewJob
+from penstock.model.job import Claim, NewJob, Ties
 from penstock.model.outcome import Cancelled, Outcome
-from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State, may_become
 
 QUEUES = ("a", "b")
 TTL = 30.5  # never equal to a sum of the steps of the clock
 
 
-@dataclass
-class Modelled:
-    """What the model knows of one job."""
+class Hold(NamedTuple):
+    """Who holds a key, and until when at least."""
 
     id: str
-    queue: str
-    key: str
-    unique: bool
-    priority: int
-    max_attempts: int
-    due_at: datetime
-    expires: datetime | None
-    state: State | None = None
-    attempt: int = 0
-    errors: int = 0
-    suspect: bool = False
-    crashes: int = 0
-    rescues: int = 0
-    cancel_requested: bool = False
-    misfit: str | None = None
-    token: str | None = None
-    worker: str | None = None
-    request: str | None = None
-    finished_at: datetime | None = None
-    ended_by: set[str] = field(default_factory=set)
-    recovered_as: str | None = None
-    recovered_from: str | None = None
-
-    @property
-    def rank(self) -> tuple[datetime, str]:
-        return self.due_at - timedelta(seconds=HEAD_START[Priority(self.priority)]), self.id
-
-    @property
-    def parked(self) -> bool:
-        return self.misfit is not None and self.state is State.WAITING
-
-
-REPORTED = (
-    "state", "queue", "attempt", "max_attempts", "suspect", "crashes", "rescues", "parked", "due_at", "key",
-    "unique", "finished_at", "recovered_from", "recovered_as",
-)  # fmt: skip
-
-
-def seen(job: Job | Modelled) -> dict[str, Any]:
-    """What the engine reports of a job, and the model knows of it."""
-    errors = job.errors if isinstance(job, Modelled) else len(job.errors)
-    running = (job.worker, job.cancel_requested) if job.state is State.ACTIVE else None
-    return {name: getattr(job, name) for name in REPORTED} | {"errors": errors, "running": running}
+    until: datetime | None = None  # of a period
 
 
 def pick(some: list[Any], nth: int) -> Any:
     return some[-1 - nth % len(some)]
+
+
+def delay_of(new: NewJob) -> float:
+    """Seconds until it is due: a debounced job waits for its window too."""
+    return new.delay + (new.window.seconds if new.window.kind == "debounce" else 0.0)
 
 
 class Model(RuleBasedStateMachine):
@@ -88,9 +49,10 @@ class Model(RuleBasedStateMachine):
         self.run(self.engine.migrate())
         self.run(self.engine.open())
         self.model: dict[str, Modelled] = {}
-        self.keys: dict[tuple[str, str], str] = {}
+        self.keys: dict[tuple[str, str], Hold] = {}
         self.alive_until: dict[str, datetime] = {}
         self.paused: set[str] = set()
+        self.flows: dict[str, list[str]] = {}  # the members, in the order in which they came
         self.steps = 0
         self.leases: dict[str, tuple[Claim, str, str]] = {}  # by token, from the beginning of time
         self.ever = [make_id()]  # every job there was, and one that never was
@@ -121,25 +83,71 @@ class Model(RuleBasedStateMachine):
         """The only way a modelled job changes its state: by the table."""
         assert state in may_become(job.state, verb), f"{job.state} may not {verb} to {state}"
         job.state = state
-        if state.finished:
-            job.finished_at = self.clock.now()
         if state is not State.ACTIVE:
             job.token = job.worker = job.request = None
+        if state is State.ACTIVE:
+            job.begun = True
+            self.let_go(job, "started", "debounce")
+        if state.finished:
+            job.finished_at = self.clock.now()
+            self.let_go(job, "started", "debounce", "unfinished")
+            self.tell_those_who_wait(job)
 
     def forget(self, job: Modelled) -> None:
-        """Its record is gone, and its key with it."""
+        """Its record is gone, and its key with it, but for a period's rest."""
         del self.model[job.id]
-        if self.keys.get((job.queue, job.key)) == job.id:
-            del self.keys[job.queue, job.key]
+        job.steps.clear()
+        self.let_go(job, "record")
 
     def add(self, new: NewJob, verb: str = "enqueue") -> Modelled:
-        due = self.clock.now() + timedelta(seconds=new.delay)
+        due = self.clock.now() + timedelta(seconds=delay_of(new))
         expires = None if new.expire_after is None else due + timedelta(seconds=new.expire_after)
         job = Modelled(new.id, new.queue, new.key, new.unique, new.priority, new.max_attempts, due, expires)
-        self.move(job, verb, State.DELAYED if new.delay else State.WAITING)
+        job.window = new.window
         self.model[job.id] = job
         self.ever.append(job.id)
+        if job.unique and self.holder(job.queue, job.key) is None:
+            self.hold(job)
+        if new.ties is not None:
+            self.tie(job, new.ties)
+        if job.state is None:
+            self.move(job, verb, State.DELAYED if delay_of(new) else State.WAITING)
         return job
+
+    # -- keys --------------------------------------------------------------------------------------------
+
+    def hold(self, job: Modelled) -> None:
+        seconds = job.window.seconds if job.window.kind == "period" else 0.0
+        self.keys[job.queue, job.key] = Hold(job.id, self.clock.now() + timedelta(seconds=seconds))
+
+    def holder(self, queue: str, key: str) -> str | None:
+        """Who holds a key; a period that is over is forgotten."""
+        held = self.keys.get((queue, key))
+        if held is None:
+            return None
+        job = self.model.get(held.id)
+        over = held.until <= self.clock.now()
+        if over and (job is None or (job.window.kind == "period" and job.state.finished)):
+            del self.keys[queue, key]
+            return None
+        return held.id
+
+    def let_go(self, job: Modelled, *kinds: str) -> None:
+        """Where it holds its key by such a window, it does no more."""
+        held = self.keys.get((job.queue, job.key))
+        if job.window.kind in kinds and held is not None and held.id == job.id:
+            del self.keys[job.queue, job.key]
+
+    def replace(self, job: Modelled, newcomer: NewJob) -> None:
+        """What a newcomer does to a debounced job that has not begun."""
+        if job.window.kind != "debounce" or job.begun:
+            return
+        due = self.clock.now() + timedelta(seconds=delay_of(newcomer))
+        if job.expires is not None:
+            job.expires += due - job.due_at
+        job.due_at, job.priority = due, newcomer.priority
+        if job.state is not State.BLOCKED:
+            self.move(job, "reschedule", State.DELAYED if delay_of(newcomer) else State.WAITING)
 
     def end(self, job: Modelled, outcome: Outcome, verb: str | None = None, keep: bool = True) -> None:
         """What an accepted outcome does to an active job."""
@@ -156,8 +164,55 @@ class Model(RuleBasedStateMachine):
         self.move(job, verb or outcome.verb, outcome.state)
         if outcome.state is State.FAILED:
             self.dead[job.id] = job
-        if outcome.state is State.COMPLETED and not keep:
+        if outcome.state is State.COMPLETED and not keep and job.flow is None:
             self.forget(job)
+
+    # -- ties --------------------------------------------------------------------------------------------
+
+    def tie(self, job: Modelled, ties: Ties) -> None:
+        """Block it, where it has edges that are not resolved yet."""
+        job.flow = ties.flow and ties.flow.id
+        if ties.flow is not None:
+            self.flows.setdefault(ties.flow.id, []).append(job.id)
+        if not ties.after:
+            return
+        self.move(job, "enqueue", State.BLOCKED)
+        job.edges, job.tied = dict(ties.after), True
+        if ties.deadline is not None:
+            job.deadline = self.clock.now() + timedelta(seconds=ties.deadline)
+            job.at_deadline = ties.at_deadline
+        for upstream in ties.after:
+            found = self.model.get(upstream.id)
+            if found is not None and found.state.finished and job.state is State.BLOCKED:
+                self.resolve(job, found)
+
+    def tell_those_who_wait(self, ended: Modelled) -> None:
+        for job in [j for j in self.model.values() if j.state is State.BLOCKED and ended.id in j.edges]:
+            self.resolve(job, ended)
+
+    def resolve(self, job: Modelled, ended: Modelled) -> None:
+        rule = "ignore" if ended.state is State.COMPLETED else job.edges[ended.id]
+        match rule:
+            case "fail":
+                self.move(job, "resolve", State.CANCELLED)
+            case "ignore":
+                del job.edges[ended.id]
+            case "continue":
+                job.edges.clear()
+        if job.state is State.BLOCKED and not job.edges:
+            self.free(job, "resolve")
+
+    def free(self, job: Modelled, verb: str) -> None:
+        late = max(self.clock.now() - job.due_at, timedelta())
+        job.due_at += late
+        job.expires = job.expires and job.expires + late
+        self.move(job, verb, State.WAITING if job.due_at <= self.clock.now() else State.DELAYED)
+
+    def pinned(self, job: Modelled) -> bool:
+        members = self.flows.get(job.flow or "", [])
+        return any(m in self.model and not self.model[m].state.finished for m in members)
+
+    # -- workers -----------------------------------------------------------------------------------------
 
     def is_alive(self, worker: str) -> bool:
         return self.alive_until.get(worker, self.clock.now()) > self.clock.now()
@@ -190,6 +245,16 @@ class Model(RuleBasedStateMachine):
         if self.steps % 4 == 0:
             self.counts_equal_the_rows()
             self.parked_lanes_are_counted()
+            self.flows_show_their_members()
+
+    def flows_show_their_members(self) -> None:
+        for flow, members in self.flows.items():
+            left = [m for m in members if m in self.model]
+            found = self.run(self.engine.flow(flow))
+            assert found is not None or not left
+            assert ([j.id for j in found.jobs] if found else []) == left
+            unfinished = sum(not self.model[m].state.finished for m in left)
+            assert (found.unfinished if found else 0) == unfinished
 
     def counts_equal_the_rows(self) -> None:
         counted = {
@@ -209,7 +274,7 @@ class Model(RuleBasedStateMachine):
         assert {p.queue: p.jobs for p in self.run(self.engine.parked())} == waiting
 
     @invariant()
-    def attempts_stay_in_bounds_and_keys_name_a_record(self) -> None:
+    def attempts_stay_in_bounds_and_a_job_holds_one_key(self) -> None:
         assert all(job.attempt >= 0 for job in self.model.values())
-        assert all(holder in self.model for holder in self.keys.values())
-        assert len(set(self.keys.values())) == len(self.keys)
+        holders = [held.id for held in self.keys.values()]
+        assert len(set(holders)) == len(holders)

@@ -21,9 +21,10 @@ from conformance.kit import (
     snoozed,
     want,
 )
-from conformance.machine.model import QUEUES, TTL, Model, Modelled, pick
+from conformance.machine.model import QUEUES, TTL, Model, pick
+from conformance.machine.modelled import Modelled
 from penstock.model.errors import WorkerExpired
-from penstock.model.job import Claim
+from penstock.model.job import RECORD, Claim, Edge, FlowName, NewJob, Ties, Window
 from penstock.model.outcome import COMPLETED, Cancelled, Failed, Outcome, Released
 from penstock.model.states import State
 
@@ -41,6 +42,25 @@ OUTCOMES = [
     parked(misfit=SIGNATURE),
 ]
 RARELY = st.sampled_from([False, False, False, True])
+WINDOWS = {
+    "unfinished": Window("unfinished"),
+    "started": Window("started"),
+    "period": Window("period", 20.5),
+    "debounce": Window("debounce", 5),
+}
+SPECS = st.fixed_dictionaries(
+    {
+        "queue": st.sampled_from(QUEUES),
+        "key": st.sampled_from([None, None, None, "k1", "k2", *WINDOWS]),
+        "priority": st.sampled_from([1, 3, 3, 4]),
+        "delay": st.sampled_from([0, 0, 0, 5, 60]),
+        "max_attempts": st.sampled_from([1, 3]),
+        "expire_after": st.sampled_from([None, None, 40.5]),
+        "upstream": st.none() | st.lists(st.integers(0, 4), min_size=1, max_size=3),
+        "on_failure": st.sampled_from(["fail", "continue", "ignore", "wait"]),
+        "deadline": st.sampled_from([None, None, None, "skip", "run", "fail"]),
+    }
+)
 
 
 class Running(Model):
@@ -49,43 +69,62 @@ class Running(Model):
     # -- in ---------------------------------------------------------------------------------------------
 
     @rule(
-        specs=st.lists(
-            st.fixed_dictionaries(
-                {
-                    "queue": st.sampled_from(QUEUES),
-                    "key": st.sampled_from([None, None, "k1", "k2"]),
-                    "priority": st.sampled_from([1, 3, 3, 4]),
-                    "delay": st.sampled_from([0, 0, 0, 5, 60]),
-                    "max_attempts": st.sampled_from([1, 3]),
-                    "expire_after": st.sampled_from([None, None, 40.5]),
-                }
-            ),
-            min_size=1,
-            max_size=4,
-        ),
+        specs=st.lists(SPECS, min_size=1, max_size=4),
+        flow=RARELY,
         reply_lost=RARELY,
     )
-    def enqueue(self, specs: list[dict[str, Any]], reply_lost: bool) -> None:
-        batch = [new(**spec) for spec in specs]
+    def enqueue(self, specs: list[dict[str, Any]], flow: bool, reply_lost: bool) -> None:
+        batch = self.made(specs, FlowName(make_id(), "flow") if flow else None)
         answers = self.run(self.engine.enqueue(batch))
         if reply_lost:
-            assert self.run(self.engine.enqueue(batch, again=True)) == answers
-        for job, answer in zip(batch, answers, strict=True):
-            holder = self.keys.get((job.queue, job.key)) if job.unique else None
-            if holder is None:
-                made = self.add(job)
-                if job.unique:
-                    self.keys[job.queue, job.key] = job.id
-                assert answer == (job.id, made.state, False)
-            else:
-                assert answer == (holder, self.model[holder].state, True)
+            again = self.run(self.engine.enqueue(batch, again=True))
+            assert [(a.id, a.duplicate) for a in again] == [(a.id, a.duplicate) for a in answers]
+        known = [self.put_in(job) for job in batch]
+        assert [(a.id, a.duplicate) for a in answers] == known
+        if len({job.key for job in batch}) == len(batch):  # else the first is told as it was between
+            assert [a.state for a in answers] == [self.state_of(job_id) for job_id, _ in known]
+
+    def put_in(self, job: NewJob) -> tuple[str, bool]:
+        """Who is answered, and whether as a duplicate."""
+        holder = self.holder(job.queue, job.key) if job.unique else None
+        if holder is None:
+            self.add(job)
+            return job.id, False
+        if holder in self.model:
+            self.replace(self.model[holder], job)
+        return holder, True
+
+    def state_of(self, job_id: str) -> State:
+        return self.model[job_id].state if job_id in self.model else State.COMPLETED
+
+    def made(self, specs: list[dict[str, Any]], flow: FlowName | None) -> list[NewJob]:
+        """The batch; a job may wait for one before it, for one there is, and for one that never came."""
+        batch: list[NewJob] = []
+        for spec in specs:
+            upstream, deadline, rule = (spec.get(name) for name in ("upstream", "deadline", "on_failure"))
+            plain = {k: v for k, v in spec.items() if k not in ("upstream", "deadline", "on_failure")}
+            shared = plain.get("key") and sum(other.get("key") == plain["key"] for other in specs) > 1
+            edges = () if upstream is None or shared else self.edges(upstream, batch, rule, deadline)
+            plain["window"] = WINDOWS.get(plain.get("key") or "", RECORD)
+            more = {"deadline": 10.5, "at_deadline": deadline} if deadline and edges else {}
+            batch.append(new(ties=Ties(edges, feeds=True, flow=flow, **more), **plain))
+        return batch
+
+    def edges(
+        self, nths: list[int], batch: list[NewJob], rule: str, deadline: str | None
+    ) -> tuple[Edge, ...]:
+        """What a job with a deadline waits for, waits for nobody: it could end by two deadlines at once."""
+        fresh = [] if deadline else [job.id for job in batch if not job.unique]
+        there = [j.id for j in self.model.values() if j.recovered_as is None and not (deadline and j.tied)]
+        some = [self.ever[0], *there[-6:], *fresh]
+        return tuple(Edge(upstream, rule) for upstream in dict.fromkeys(pick(some, n) for n in nths))
 
     # -- run --------------------------------------------------------------------------------------------
 
     @initialize(count=st.integers(1, 4))
     def begin(self, count: int) -> None:
         self.start_worker()
-        self.enqueue([{"queue": "a", "key": ["k1", None][n % 2]} for n in range(count)], False)
+        self.enqueue([{"queue": "a", "key": ["k1", None][n % 2]} for n in range(count)], False, False)
 
     def start_worker(self) -> str:
         worker = make_id()
@@ -199,7 +238,8 @@ class Running(Model):
     def settle(
         self, some: list[Any], outcome: Outcome, keep: bool, reply_lost: bool, more: str | None
     ) -> None:
-        ends = [end(claim, outcome, keep=keep) for claim, _, _ in some]
+        followers = {claim.token: [new(claim.queue, ties=Ties(feeds=True))] for claim, _, _ in some[:1]}
+        ends = [end(c, outcome, keep=keep, then=followers.get(c.token, ())) for c, _, _ in some]
         asked = want(worker=more, per_queue=dict.fromkeys(QUEUES, 1), limit=2) if more else None
         settled = self.run(self.engine.settle(ends, asked))
         for (claim, _, _), accepted in zip(some, settled.accepted, strict=True):
@@ -208,6 +248,9 @@ class Running(Model):
             if accepted:
                 job.ended_by.add(claim.token)
                 self.end(job, outcome, keep=keep)
+                if outcome.state is State.COMPLETED:
+                    for follower in followers.get(claim.token, ()):
+                        self.add(follower)
         if asked:
             assert settled.expired is not self.is_alive(more)
             if not settled.expired:
@@ -234,3 +277,12 @@ class Running(Model):
         job = self.model.get(claim.id)
         mine = job is not None and job.state is State.ACTIVE and job.token == claim.token
         assert self.run(self.engine.progress(claim.id, claim.token, '{"percent":40}')) is mine
+
+    def save_step(self, claim: Claim, nth: int) -> None:
+        job = self.model.get(claim.id)
+        mine = job is not None and job.state is State.ACTIVE and job.token == claim.token
+        name, value = f"step-{nth % 3}", str(nth)
+        assert self.run(self.engine.save_step(claim.id, claim.token, name, value)) is mine
+        if mine:
+            job.steps[name] = value
+        assert self.run(self.engine.steps(claim.id)) == (job.steps if job else {})

@@ -1,43 +1,41 @@
 """How jobs are packed: small in memory, and plain enough for a script to read.
 
-Two values for each job: the base, as it came in and never rewritten, and the run, what has happened to it
-since. The scripts have the same layouts: see `_base.lua`, `_run.lua` and `_letter.lua`, where they are told.
+Two values for each job: the base, as it came in, and the run, what has happened to it since. The scripts have
+the same layouts: see `_base.lua` and `_run.lua`, where they are told.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import lru_cache
 from struct import Struct
 from typing import Any, NamedTuple
 
-from penstock.engines.redis.instants import instant, instant_or_none, micro
-from penstock.model.job import Claim, DeadLetter, Held, Job, NewJob
-from penstock.model.lanes import is_parked
-from penstock.model.priority import HEAD_START, Priority
+from penstock.engines.redis.instants import instant, micro
+from penstock.model.job import NewJob
+from penstock.model.priority import HEAD_START
 from penstock.model.states import State
 
-UNIQUE, EXPIRES, OWNER, KEY, LANE, OPTIONS, HEIR = 1, 2, 4, 8, 16, 32, 64
+UNIQUE, EXPIRES, OWNER, KEY, LANE, OPTIONS, HEIR, MORE = 1, 2, 4, 8, 16, 32, 64, 128
 NOBODY = bytes(16)
 
 STATES = {
     "w": State.WAITING,
     "d": State.DELAYED,
+    "b": State.BLOCKED,
     "a": State.ACTIVE,
     "c": State.COMPLETED,
     "f": State.FAILED,
     "x": State.CANCELLED,
 }
 LETTERS = {state: letter.encode() for letter, state in STATES.items()}
-_BY_BYTE = {letter.encode(): state for letter, state in STATES.items()}
+BY_BYTE = {letter.encode(): state for letter, state in STATES.items()}
 
 _HEAD = Struct("<BBHhH")  # flags, priority, max_attempts, head start, length of the kind
-_BASE = Struct("<ddBBHhH")  # created, due, and the head
-_FLAGS_AT = 16
+BASE = Struct("<ddBBHhH")  # created, due, and the head
 _RUN = Struct("<cddBHHHddd16sBHBBH")
-_AGAIN = Struct("<HBHd")
-_LETTER = Struct("<dd16sHddH")
-_DOUBLE, _SHORT, _LONG = Struct("<d"), Struct("<H"), Struct("<I")
+DOUBLE, LONG, _SHORT = Struct("<d"), Struct("<I"), Struct("<H")
 _SECTION = Struct("<cI")
 _HEADS = {int(priority): seconds for priority, seconds in HEAD_START.items()}
 
@@ -84,13 +82,16 @@ def is_plain(job: NewJob) -> bool:
         and job.owner is None
         and job.options is None
         and job.expire_after is None
+        and job.ties is None
         and job.lane in (None, job.queue)
     )
 
 
-def pack_base(job: NewJob, heir_of: bytes | None = None) -> bytes:
-    """The base of a job, without its times: those are the server's."""
+def pack_base(job: NewJob, *, more: bool = False, heir_of: bytes | None = None) -> bytes:
+    """The base of a job, without its times: those are the server's. `more`: there is more of it elsewhere."""
     flags, parts = _optional(job)
+    if more:
+        flags |= MORE
     if heir_of is not None:
         flags |= HEIR
         parts.append(heir_of)
@@ -114,7 +115,7 @@ def _optional(job: NewJob) -> tuple[int, list[bytes]]:
     parts: list[bytes] = []
     if job.expire_after is not None:
         flags |= EXPIRES
-        parts.append(_DOUBLE.pack(micro(job.expire_after)))
+        parts.append(DOUBLE.pack(micro(job.expire_after)))
     if job.owner is not None:
         flags |= OWNER
         parts.append(_text(_SHORT, job.owner))
@@ -126,7 +127,7 @@ def _optional(job: NewJob) -> tuple[int, list[bytes]]:
         parts.append(_text(_SHORT, job.lane))
     if job.options is not None:
         flags |= OPTIONS
-        parts.append(_text(_LONG, job.options))
+        parts.append(_text(LONG, job.options))
     return flags, parts
 
 
@@ -135,10 +136,19 @@ def _text(length: Struct, text: str | None) -> bytes:
     return length.pack(len(encoded)) + encoded
 
 
-def section(name: bytes, text: str) -> bytes:
-    """One named text behind a fixed head."""
-    encoded = text.encode()
+def section(name: bytes, text: str | bytes) -> bytes:
+    """One named text, as they stand behind each other."""
+    encoded = text.encode() if isinstance(text, str) else text
     return _SECTION.pack(name, len(encoded)) + encoded
+
+
+def sections(raw: bytes, at: int = 0) -> Iterator[tuple[bytes, bytes]]:
+    """Names and texts, from `at` to the end."""
+    while at < len(raw):
+        name, length = _SECTION.unpack_from(raw, at)
+        at += _SECTION.size
+        yield name, raw[at : at + length]
+        at += length
 
 
 # -- out ------------------------------------------------------------------------------------------------
@@ -162,15 +172,15 @@ class Base(NamedTuple):
 
 
 def read_base(raw: bytes) -> Base:
-    created, due, flags, priority, max_attempts, _, length = _BASE.unpack_from(raw)
-    at = _BASE.size + length
-    queue, task = names_of(raw[_BASE.size : at])
+    created, due, flags, priority, max_attempts, _, length = BASE.unpack_from(raw)
+    at = BASE.size + length
+    queue, task = names_of(raw[BASE.size : at])
     plain = (queue, task, created, due, priority, max_attempts)
     if not flags:
         return Base(*plain, raw[at:].decode())
     more: dict[str, Any] = {"unique": bool(flags & UNIQUE)}
     if flags & EXPIRES:
-        (more["expire_after"],) = _DOUBLE.unpack_from(raw, at)
+        (more["expire_after"],) = DOUBLE.unpack_from(raw, at)
         at += 8
     for flag, name, size in _TEXTS:
         if flags & flag:
@@ -180,7 +190,7 @@ def read_base(raw: bytes) -> Base:
     return Base(*plain, raw[at:].decode(), **more)
 
 
-_TEXTS = ((OWNER, "owner", _SHORT), (KEY, "key", _SHORT), (LANE, "lane", _SHORT), (OPTIONS, "options", _LONG))
+_TEXTS = ((OWNER, "owner", _SHORT), (KEY, "key", _SHORT), (LANE, "lane", _SHORT), (OPTIONS, "options", LONG))
 
 
 def _read_text(size: Struct, raw: bytes, at: int) -> tuple[str, int]:
@@ -211,12 +221,11 @@ class Run(NamedTuple):
     errors: list[dict[str, Any]] = []  # noqa: RUF012 - never changed
 
 
-def read_run(raw: bytes, *, delayed: bool) -> Run:
-    """An empty one is of a job that nobody has touched since it came in."""
-    standing = State.DELAYED if delayed else State.WAITING
+def read_run(raw: bytes, state: State | None = None) -> Run:
+    """An empty one is of a job that nobody has touched since it came in; `state` is what its place tells."""
     if not raw:
-        return Run(standing)
-    (state, finished, ran_for, flags, attempt, crashes, rescues, due, claimed, started, token, _,
+        return Run(state or State.WAITING)
+    (letter, finished, ran_for, flags, attempt, crashes, rescues, due, claimed, started, token, _,
      kind, worker, request, lane) = _RUN.unpack_from(raw)  # fmt: skip
     at = _RUN.size
     words = []
@@ -225,7 +234,7 @@ def read_run(raw: bytes, *, delayed: bool) -> Run:
         at += length
     texts, errors = _sections(raw, at)
     return Run(
-        _BY_BYTE[state] if state != b"w" else standing,
+        state or BY_BYTE[letter],
         finished, ran_for, bool(flags & 1), bool(flags & 2), attempt, crashes, rescues, due, claimed, started,
         token, words[0], words[1].decode(), words[3].decode(), texts, errors,
     )  # fmt: skip
@@ -234,132 +243,16 @@ def read_run(raw: bytes, *, delayed: bool) -> Run:
 def _sections(raw: bytes, at: int) -> tuple[dict[bytes, str], list[dict[str, Any]]]:
     texts: dict[bytes, str] = {}
     errors: list[dict[str, Any]] = []
-    while at < len(raw):
-        name, length = _SECTION.unpack_from(raw, at)
-        at += _SECTION.size
-        text = raw[at : at + length]
-        at += length
+    for name, text in sections(raw, at):
         if name == b"e":
-            errors.append(_error(text))
+            errors.append(read_error(text))
         else:
             texts[name] = text_id(text) if name == b"a" else text.decode()
     return texts, errors
 
 
-def _error(raw: bytes) -> dict[str, Any]:
-    (at,) = _DOUBLE.unpack_from(raw)
+def read_error(raw: bytes) -> dict[str, Any]:
+    """One error of a job's history."""
+    (at,) = DOUBLE.unpack_from(raw)
     record: dict[str, Any] = json.loads(raw[8:])
     return record | {"at": instant(at).isoformat()}
-
-
-def read_job(raw: bytes, base_raw: bytes, run_raw: bytes, *, delayed: bool) -> Job:
-    """A job from what is stored of it."""
-    base, run = read_base(base_raw), read_run(run_raw, delayed=delayed)
-    job_id = text_id(raw)
-    lane = run.lane or base.lane or base.queue
-    expires = None if base.expire_after is None else instant(base.due + base.expire_after)
-    progress = run.texts.get(b"p")
-    return Job(
-        id=job_id,
-        queue=base.queue,
-        task=base.task,
-        lane=lane,
-        state=run.state,
-        args_json=base.args,
-        key=base.key if base.key is not None else job_id,
-        unique=base.unique,
-        priority=Priority(base.priority),
-        attempt=run.attempt,
-        max_attempts=base.max_attempts,
-        created_at=instant(base.created),
-        due_at=instant(run.due or base.due),
-        owner=base.owner,
-        options_json=base.options,
-        expires_at=expires,
-        started_at=instant_or_none(run.started),
-        claimed_at=instant_or_none(run.claimed),
-        finished_at=instant_or_none(run.finished),
-        worker=run.worker or None,
-        progress=None if progress is None else json.loads(progress),
-        result_json=run.texts.get(b"r"),
-        note=run.texts.get(b"n"),
-        errors=run.errors,
-        ran_for=run.ran_for,
-        suspect=run.suspect,
-        crashes=run.crashes,
-        rescues=run.rescues,
-        cancel_requested=run.cancel,
-        parked=is_parked(lane) and run.state is State.WAITING,
-        recovered_from=base.heir_of,
-        recovered_as=run.texts.get(b"a"),
-    )
-
-
-def read_claim(raw: bytes, base_raw: bytes, again: bytes, token: str) -> Claim:
-    """A claimed job; `again` tells of the runs before, empty for the first."""
-    if not again and not base_raw[_FLAGS_AT]:
-        return _first_claim(raw, base_raw, token)
-    base = read_base(base_raw)
-    job_id = text_id(raw)
-    attempt, suspect, crashes, due = _AGAIN.unpack_from(again) if again else (1, 0, 0, base.due)
-    lane = again[_AGAIN.size :].decode() or base.lane or base.queue
-    key = job_id if base.key is None else base.key
-    return Claim(
-        job_id, token, base.queue, base.task, lane, base.args, key, attempt, base.max_attempts, base.priority,
-        base.owner, base.options, bool(suspect), crashes, instant(base.created), instant(due),
-    )  # fmt: skip
-
-
-def _first_claim(raw: bytes, base: bytes, token: str) -> Claim:
-    """The same for the most common job, which has nothing but a payload: this is where the time goes."""
-    created, due, _, priority, max_attempts, _, length = _BASE.unpack_from(base)
-    at = _BASE.size + length
-    queue, task = names_of(base[_BASE.size : at])
-    job_id = text_id(raw)
-    since = instant(created)
-    return Claim._make(
-        (
-            job_id, token, queue, task, queue, base[at:].decode(), job_id, 1, max_attempts, priority,
-            None, None, False, 0, since, since if due == created else instant(due),
-        )
-    )  # fmt: skip
-
-
-def read_held(raw: bytes, run: Run, base_head: bytes, *, started: bool) -> Held:
-    """A job in the hand of a worker that is gone."""
-    queue, task = names_of(run.kind)
-    max_attempts = _BASE.unpack_from(base_head)[4]
-    return Held(
-        text_id(raw), task, queue, run.attempt, max_attempts, run.rescues, started, run.cancel, run.worker
-    )
-
-
-def read_letter(raw: bytes, letter: bytes) -> DeadLetter:
-    """A dead letter from what is stored of it."""
-    failed, recovered, heir, attempts, started, ran_for, length = _LETTER.unpack_from(letter)
-    at = _LETTER.size
-    reason, at = letter[at : at + length].decode(), at + length
-    (length,) = _LONG.unpack_from(letter, at)
-    at += 4
-    error, base = letter[at : at + length], read_base(letter[at + length :])
-    job_id = text_id(raw)
-    return DeadLetter(
-        job_id=job_id,
-        queue=base.queue,
-        task=base.task,
-        args_json=base.args,
-        key=job_id if base.key is None else base.key,
-        unique=base.unique,
-        priority=Priority(base.priority),
-        max_attempts=base.max_attempts,
-        owner=base.owner,
-        options_json=base.options,
-        reason=reason,
-        error=_error(error) if error else None,
-        attempts=attempts,
-        first_started_at=instant_or_none(started),
-        ran_for=ran_for,
-        failed_at=instant(failed),
-        recovered_at=instant_or_none(recovered),
-        recovered_as=text_id(heir) if recovered else None,
-    )

@@ -33,7 +33,7 @@ from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
 from penstock.model.job import Claim, Enqueued, NewJob
-from penstock.model.outcome import EXPIRED, NOT_RECEIVED
+from penstock.model.outcome import EXPIRED, NOT_RECEIVED, UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
 
 logger = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ class RedisEngine(Inspection):
         if want is not None:
             self._bell.look(want.queues)
         refused, *rest = await self._do_once(
-            "settle",
+            packed.verb,
             b"1" if again else b"0",
             *packed.arguments,
             *(wanted.arguments if wanted else ()),
@@ -137,6 +137,13 @@ class RedisEngine(Inspection):
             return False
         return bool(await self._do("progress", *held, progress.encode()))
 
+    async def save_step(self, job_id: str, token: str, name: str, value: str) -> bool:
+        try:
+            held = raw_id(job_id), raw_id(token)
+        except ValueError:
+            return False
+        return bool(await self._do("save_step", *held, name.encode(), value.encode()))
+
     async def release(self, worker: str, request: str) -> int:
         end = pack_end(Settlement("", "", NOT_RECEIVED), taken=True)
         count: int = await self._do("release", worker.encode(), request.encode(), end)
@@ -157,7 +164,9 @@ class RedisEngine(Inspection):
         return await Rescue(self._do, judge).one(worker, started)
 
     async def expire(self, limit: int) -> int:
-        return await self._count("expire", number(limit), EXPIRED.encode())
+        return await self._count(
+            "expire", number(limit), EXPIRED.encode(), UPSTREAM_LATE.encode(), UPSTREAM_MISSING.encode()
+        )
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(
@@ -185,6 +194,9 @@ class RedisEngine(Inspection):
 
     async def promote(self, ids: Sequence[str]) -> int:
         return await self._count("promote", *_each_once(ids)) if ids else 0
+
+    async def reschedule(self, ids: Sequence[str], delay: float) -> int:
+        return await self._count("reschedule", number(micro(delay)), *_each_once(ids)) if ids else 0
 
     async def delete(self, ids: Sequence[str]) -> int:
         return await self._count("delete", *_each_once(ids)) if ids else 0

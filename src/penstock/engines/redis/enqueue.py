@@ -16,6 +16,7 @@ from penstock.engines.redis.codec import (
     text_id,
 )
 from penstock.engines.redis.instants import micro, number
+from penstock.engines.redis.ties import delay_of, pack_more
 from penstock.model.job import Enqueued, NewJob
 from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State
@@ -29,28 +30,32 @@ def arguments(jobs: Sequence[NewJob]) -> list[bytes]:
     shared: tuple[Any, ...] | None = None
     start = size = 0
     for job in jobs:
-        plain = is_plain(job)
-        extras = _NONE if plain else _extras(job)
-        mine = (job.queue, job.task, job.lane, job.delay, job.priority, *extras)
+        extras = _NONE if is_plain(job) else _extras(job)
+        mine = (job.queue, job.task, job.lane, job.delay, job.window, job.priority, *extras)
         if mine != shared:
             if shared is not None:
                 told[start] = number(size)
             shared, start, size = mine, len(told), 0
             told += group_head(job, b"".join(extras))
-        told += (raw_id(job.id), pack_plain(job) if plain else pack_base(job), *extras.values())
+        told += (raw_id(job.id), _base(job, extras), *extras.values())
         size += 1
     if shared is not None:
         told[start] = number(size)
     return told
 
 
+def _base(job: NewJob, extras: dict[bytes, bytes]) -> bytes:
+    return pack_plain(job) if extras is _NONE else pack_base(job, more=b"t" in extras)
+
+
 def group_head(job: NewJob, extras: bytes) -> list[bytes]:
     """What a group shares; for one job until told otherwise."""
+    delay = delay_of(job)
     return [
         b"1",
         kind_of(job.queue, job.task),
         b"" if job.lane in (None, job.queue) else str(job.lane).encode(),
-        number(micro(job.delay) if job.delay > 0 else 0),
+        number(micro(delay) if delay > 0 else 0),
         number(HEAD_START[Priority(job.priority)]),
         extras,
     ]
@@ -60,7 +65,10 @@ def of_one(job: NewJob, heir_of: bytes) -> list[bytes]:
     """A group of one: the heir of a dead letter."""
     extras = _extras(job)
     return [
-        *group_head(job, b"".join(extras)), raw_id(job.id), pack_base(job, heir_of), *extras.values()
+        *group_head(job, b"".join(extras)),
+        raw_id(job.id),
+        pack_base(job, heir_of=heir_of),
+        *extras.values(),
     ]  # fmt: skip
 
 
@@ -76,12 +84,21 @@ def _extras(job: NewJob) -> dict[bytes, bytes]:
         extras[b"o"] = job.owner.encode()
     if job.expire_after is not None:
         extras[b"x"] = number(micro(job.expire_after))
+    if (more := pack_more(job)) is not None:
+        extras[b"t"] = more
     return extras
 
 
 def answers(jobs: Sequence[NewJob], there: Sequence[Any]) -> list[Enqueued]:
-    """One answer for each job; `there` tells of those that were not created."""
-    told = [Enqueued(job.id, State.DELAYED if job.delay > 0 else State.WAITING, False) for job in jobs]
+    """One answer for each job; `there` tells of those that were not created, and those that are blocked."""
+    told = [
+        Enqueued(
+            job.id,
+            State.DELAYED if job.delay > 0 or (job.unique and delay_of(job) > 0) else State.WAITING,
+            False,
+        )
+        for job in jobs
+    ]
     for place, raw, letter in zip(*[iter(there)] * 3, strict=True):
         job_id = text_id(raw)
         told[place] = Enqueued(job_id, STATES[letter.decode()], job_id != jobs[place].id)

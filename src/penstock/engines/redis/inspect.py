@@ -9,12 +9,13 @@ from contextlib import asynccontextmanager
 from struct import unpack_from
 from typing import Any
 
-from penstock.engine import DeadFilter, Finding, JobFilter, Level, Parked, QueueState, WorkerInfo
-from penstock.engines.redis import listing
+from penstock.engine import DeadFilter, Finding, Flow, JobFilter, Level, Parked, QueueState, WorkerInfo
+from penstock.engines.redis import flows, listing
 from penstock.engines.redis.address import read_url
-from penstock.engines.redis.codec import raw_id, read_job, read_letter
+from penstock.engines.redis.codec import raw_id
 from penstock.engines.redis.connector import Connector
 from penstock.engines.redis.instants import instant, now_by
+from penstock.engines.redis.records import read_job, read_letter
 from penstock.engines.redis.server import Server
 from penstock.model.clock import Clock
 from penstock.model.ids import is_id
@@ -76,10 +77,25 @@ class Inspection:
             return None
         raw = raw_id(job_id)
         found = await self._do("get", raw)
-        return None if found is None else read_job(raw, found[0], found[1], delayed=bool(found[2]))
+        return None if found is None else read_job(raw, *found)
 
     async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         return await listing.jobs(self._do, where, limit, after)
+
+    async def steps(self, job_id: str) -> dict[str, str]:
+        if not is_id(job_id):
+            return {}
+        told = await self._do("steps", raw_id(job_id))
+        found = [
+            (unpack_from("<d", value), name, value) for name, value in zip(*[iter(told)] * 2, strict=True)
+        ]
+        return {name.decode(): value[8:].decode() for _, name, value in sorted(found)}
+
+    async def flow(self, flow_id: str) -> Flow | None:
+        return await flows.flow(self._do, flow_id)
+
+    async def flows(self, limit: int, after: str | None = None) -> list[Flow]:
+        return await flows.flows(self._do, limit, after)
 
     async def dead_letters(self, where: DeadFilter, limit: int, after: str | None = None) -> list[DeadLetter]:
         return await listing.dead_letters(self._do, where, limit, after)

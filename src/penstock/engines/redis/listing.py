@@ -7,15 +7,16 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from penstock.engine import DeadFilter, JobFilter
-from penstock.engines.redis.codec import LETTERS, raw_id, read_job, read_letter
+from penstock.engines.redis.codec import LETTERS, raw_id
 from penstock.engines.redis.instants import number, stored
+from penstock.engines.redis.records import read_job, read_letter
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
 
 Do: TypeAlias = Callable[..., Awaitable[Any]]
 
-_ALL = b"wdacfx"
+_ALL = b"wdbacfx"
 
 
 async def jobs(do: Do, where: JobFilter, limit: int, after: str | None) -> list[Job]:
@@ -25,8 +26,7 @@ async def jobs(do: Do, where: JobFilter, limit: int, after: str | None) -> list[
     fixed = _conditions(where)
     while len(found) < limit:
         cursor, *rows = await do("list", cursor, number(limit - len(found)), *fixed)
-        for raw, base, run, delayed in zip(*[iter(rows)] * 4, strict=True):
-            found.append(read_job(raw, base, run, delayed=bool(delayed)))
+        found += [read_job(*row) for row in zip(*[iter(rows)] * 5, strict=True)]
         if not cursor:
             break
     return sorted(found, key=lambda job: job.id, reverse=True)[:limit]
@@ -40,7 +40,7 @@ async def _by_minted_key(do: Do, where: JobFilter, after: str | None) -> list[Jo
     row = await do("get", raw)
     if row is None:
         return []
-    job = read_job(raw, row[0], row[1], delayed=bool(row[2]))
+    job = read_job(raw, *row)
     return [job] if job.key == job.id and _fits(job, where) else []
 
 
@@ -54,7 +54,7 @@ def _fits(job: Job, where: JobFilter) -> bool:
 
 def _conditions(where: JobFilter) -> list[bytes]:
     """The rest of what `list.lua` takes."""
-    states = _ALL if where.state is None else LETTERS.get(where.state, b"-")
+    states = _ALL if where.state is None else LETTERS[where.state]
     if where.parked and states == _ALL:
         states = LETTERS[State.WAITING]
     return [

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from penstock.engine import Recovery
-from penstock.engines.redis.codec import raw_id, read_letter, text_id
+from penstock.engines.redis.codec import raw_id, text_id
 from penstock.engines.redis.enqueue import of_one
+from penstock.engines.redis.records import read_letter
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, NewJob
 

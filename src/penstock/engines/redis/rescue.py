@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from penstock.engine import Judge, Rescued, Settlement
-from penstock.engines.redis.codec import STATES, Run, read_held, read_run, text_id
+from penstock.engines.redis.codec import STATES, Run, read_run, text_id
 from penstock.engines.redis.instants import number
+from penstock.engines.redis.records import read_held
 from penstock.engines.redis.settle import pack_end
 from penstock.model.errors import EngineError, EngineUnavailable
 from penstock.model.job import Held
@@ -63,7 +64,7 @@ class Rescue:
         judged: list[_Judged] = []
         workers = {worker} - {""}
         for raw, run_raw, head in zip(*[iter(found)] * 3, strict=True):
-            run = read_run(run_raw, delayed=False)
+            run = read_run(run_raw)
             workers.add(run.worker)
             judged += self._judged(raw, run, head, started)
         taken = await self._settle(judged)

@@ -9,8 +9,10 @@ from struct import Struct
 from typing import Any
 
 from penstock.engine import Settlement, Want
-from penstock.engines.redis.codec import LETTERS, NOBODY, raw_id, read_claim, section
+from penstock.engines.redis import enqueue
+from penstock.engines.redis.codec import LETTERS, NOBODY, raw_id, section
 from penstock.engines.redis.instants import micro, number
+from penstock.engines.redis.records import read_claim
 from penstock.model.job import Claim
 from penstock.model.lanes import parked_lane
 from penstock.model.outcome import COMPLETED, Completed, Outcome
@@ -54,23 +56,32 @@ def _texts(outcome: Outcome) -> bytes:
 
 
 class Ends:
-    """Settlements as `settle.lua` takes them: plain completions together, all other ends one by one."""
+    """Settlements as `settle.lua` takes them: plain completions together, all other ends one by one.
+
+    Where one of them puts jobs in, `verb` is the script that is refused when memory is full.
+    """
 
     def __init__(self, ends: Sequence[Settlement]) -> None:
         kept: list[bytes] = []
         unkept: list[bytes] = []
         others: list[bytes] = []
+        followers: list[bytes] = []
         places: tuple[list[int], list[int], list[int]] = ([], [], [])
         for place, end in enumerate(ends):
-            outcome = end.outcome
-            if outcome is COMPLETED or (type(outcome) is Completed and not end.keep):
+            if _is_plain(end):
                 plain, group = (kept, 0) if end.keep else (unkept, 1)
                 plain.append(_plain(end))
             else:
                 group = 2
                 others.append(pack_end(end))
+                if end.then:
+                    jobs = enqueue.arguments(end.then)
+                    followers += (number(len(others)), number(len(jobs)), *jobs)
             places[group].append(place)
+        self.verb = "settle_then" if followers else "settle"
         self.arguments = [b"".join(kept), b"".join(unkept), number(len(others)), *others]
+        if followers:
+            self.arguments += (number(sum(bool(end.then) for end in ends)), *followers)
         self._places = [place for group in places for place in group]
 
     def accepted(self, refused: Sequence[int]) -> list[bool]:
@@ -79,6 +90,12 @@ class Ends:
         for place in refused:
             told[self._places[place - 1]] = False
         return told
+
+
+def _is_plain(end: Settlement) -> bool:
+    if end.then:
+        return False
+    return end.outcome is COMPLETED or (type(end.outcome) is Completed and not end.keep)
 
 
 def _plain(end: Settlement) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from penstock.engine import Want
 from penstock.engines.sqlite.instants import instant
 from penstock.engines.sqlite.session import Session, Tx
+from penstock.engines.sqlite.traits import STARTS_FREE
 from penstock.model.errors import WorkerExpired
 from penstock.model.job import Claim
 from penstock.model.lanes import misfits_of
@@ -39,8 +40,10 @@ def claim(tx: Tx, want: Want) -> list[Claim]:
     if not tx.change("claim", {"worker": want.worker, "request": want.request, "now": tx.now, "ids": ids}):
         return []
     # Read back in a statement of its own: RETURNING takes twice as long for wide rows.
-    claims = [_claim(values) for values in sorted(_list(tx, "claimed", (ids,)))]
+    rows = sorted(_list(tx, "claimed", (ids,)))
+    claims = [_claim(values) for values in rows]
     _count(tx, claims)
+    _free_keys(tx, [claim for claim, values in zip(claims, rows, strict=True) if values[-1] & STARTS_FREE])
     return claims
 
 
@@ -95,6 +98,11 @@ def _count(tx: Tx, claims: Sequence[Claim]) -> None:
         tx.count(queue, _ACTIVE, lane, n)
 
 
+def _free_keys(tx: Tx, claims: Sequence[Claim]) -> None:
+    for claim in claims:
+        tx.change("keys_free", claim._asdict() | {"now": tx.now})
+
+
 def _claim(values: Sequence[Any]) -> Claim:
-    _, *told, suspect, crashes, created_at, due_at = values
+    _, *told, suspect, crashes, created_at, due_at, _ = values
     return Claim._make((*told, bool(suspect), crashes, instant(created_at), instant(due_at)))

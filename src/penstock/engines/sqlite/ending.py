@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from penstock.engines.sqlite.instants import HEAD_START_US, instant, micro
 from penstock.engines.sqlite.session import Tx
+from penstock.engines.sqlite.ties import finish
 from penstock.model.lanes import is_parked, parked_lane
 from penstock.model.outcome import Cancelled, Outcome
 from penstock.model.states import State
@@ -40,19 +41,14 @@ def end_run(tx: Tx, job: Values, outcome: Outcome, ran_for: float = 0.0, *, keep
         job["result"] = outcome.result
         finish(tx, job, outcome.state, keep=keep or outcome.state is not State.COMPLETED)
         if outcome.state is State.FAILED:
-            _bury(tx, job, outcome, error)
+            _bury(tx, job, outcome.reason, error)
     return outcome.state
 
 
-def finish(tx: Tx, job: Values, state: State, *, keep: bool = True) -> None:
-    """Move an unfinished job to the finished ones; without a record, its key is free again."""
-    tx.count(job["queue"], job["state"], job["lane"], -1)
-    tx.change("jobs_delete", (job["id"],))
-    if not keep:
-        tx.change("keys_free", job)
-        return
-    tx.change("finish", job | {"state": state.value, "finished_at": tx.now})
-    tx.count(job["queue"], state.value, job["lane"], 1)
+def fail_unstarted(tx: Tx, job: Values, reason: str) -> None:
+    """Fail a job that has not begun, with a dead letter."""
+    finish(tx, job | {"note": reason}, State.FAILED)
+    _bury(tx, job, reason, None)
 
 
 def _run_again(tx: Tx, job: Values, outcome: Outcome) -> None:
@@ -79,10 +75,9 @@ def _lane_after(tx: Tx, job: Values, outcome: Outcome) -> str:
     return lane
 
 
-def _bury(tx: Tx, job: Values, outcome: Outcome, error: Values | None) -> None:
+def _bury(tx: Tx, job: Values, reason: str | None, error: Values | None) -> None:
     tx.change(
-        "bury",
-        job | {"reason": outcome.reason, "error": None if error is None else _dump(error), "now": tx.now},
+        "bury", job | {"reason": reason, "error": None if error is None else _dump(error), "now": tx.now}
     )
     tx.count_dead(job["queue"], 1)
 

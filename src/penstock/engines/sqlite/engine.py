@@ -12,6 +12,7 @@ from penstock.engine import (
     Claimed,
     DeadFilter,
     Finding,
+    Flow,
     JobFilter,
     Judge,
     Orders,
@@ -29,10 +30,12 @@ from penstock.engines.sqlite import (
     claim,
     enqueue,
     examine,
+    flows,
     forks,
     inspection,
     operate,
     settle,
+    steps,
     upkeep,
     workers,
 )
@@ -154,6 +157,9 @@ class SqliteEngine:
     async def progress(self, job_id: str, token: str, progress: str) -> bool:
         return await self._write(lambda tx: settle.progress(tx, job_id, token, progress))
 
+    async def save_step(self, job_id: str, token: str, name: str, value: str) -> bool:
+        return await self._write(lambda tx: steps.save_step(tx, job_id, token, name, value))
+
     async def release(self, worker: str, request: str) -> int:
         return await self._write(lambda tx: settle.release(tx, worker, request))
 
@@ -196,6 +202,9 @@ class SqliteEngine:
     async def promote(self, ids: Sequence[str]) -> int:
         return await self._write(lambda tx: operate.promote(tx, ids))
 
+    async def reschedule(self, ids: Sequence[str], delay: float) -> int:
+        return await self._write(lambda tx: operate.reschedule(tx, ids, delay))
+
     async def delete(self, ids: Sequence[str]) -> int:
         return await self._write(lambda tx: upkeep.remove(tx, ids))
 
@@ -212,6 +221,15 @@ class SqliteEngine:
     async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         told = self._clock.now() is None  # ids are made by a host's clock, whatever a test's says
         return await self._read(lambda view: inspection.jobs(view, where, limit, after, ids_tell_time=told))
+
+    async def steps(self, job_id: str) -> dict[str, str]:
+        return await self._read(lambda view: steps.steps(view, job_id))
+
+    async def flow(self, flow_id: str) -> Flow | None:
+        return await self._read(lambda view: flows.flow(view, flow_id))
+
+    async def flows(self, limit: int, after: str | None = None) -> list[Flow]:
+        return await self._read(lambda view: flows.flows(view, limit, after))
 
     async def dead_letters(self, where: DeadFilter, limit: int, after: str | None = None) -> list[DeadLetter]:
         return await self._read(lambda view: inspection.dead_letters(view, where, limit, after))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
+from penstock.engines.sqlite import keys, ties
 from penstock.engines.sqlite.instants import HEAD_START_US, micro
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.engines.sqlite.statements import SQL
@@ -16,12 +17,12 @@ from penstock.model.states import State
 
 States: TypeAlias = dict[str, State]  # by job id
 
-_WAITING, _DELAYED = State.WAITING.value, State.DELAYED.value
+_WAITING, _DELAYED, _BLOCKED = State.WAITING.value, State.DELAYED.value, State.BLOCKED.value
 
 
 def enqueue(tx: Tx, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
     """Insert all that are new; answer the others with the job that is there."""
-    if again or any(job.unique for job in jobs):
+    if again or any(job.unique or job.ties for job in jobs):
         return _carefully(tx, jobs, _states(tx, [job.id for job in jobs]) if again else {})
     insert(tx, jobs)
     return [Enqueued(job.id, _state(job), False) for job in jobs]
@@ -47,33 +48,41 @@ def state_of(session: Session, job_id: str) -> State | None:
 
 def _carefully(tx: Tx, jobs: Sequence[NewJob], known: States) -> list[Enqueued]:
     fresh: list[NewJob] = []
+    put = 0  # how many of them are written
     answers = []
-    for job in jobs:
+    for job in map(keys.as_it_comes, jobs):
         if job.id in known:
             answers.append(Enqueued(job.id, known[job.id], False))
             continue
-        holder = _take_key(tx, job, known) if job.unique else None
-        if holder is None:
+        holder = keys.take(tx, job) if job.unique else None
+        if holder in known:  # it may have come with this call
+            put = _put(tx, fresh, put)
+        state = None if holder is None else keys.answer(tx, job, holder)
+        if state is None:
+            holder, state = job.id, _state(job)
             fresh.append(job)
-            known[job.id] = _state(job)
-        answers.append(holder or Enqueued(job.id, known[job.id], False))
-    insert(tx, fresh)
-    return answers
+            known[job.id] = state
+        answers.append(Enqueued(holder or job.id, state, holder != job.id))
+    _put(tx, fresh, put)
+    tied = [job for job in fresh if job.ties]
+    return _tied(tx, tied, jobs, answers) if tied else answers
 
 
-def _take_key(tx: Tx, job: NewJob, known: States) -> Enqueued | None:
-    """Take the job's key; or the job that holds it. A key whose job is gone is taken over."""
-    named = (job.queue, job.task, job.key)
-    if tx.change("keys_take", (*named, job.id)):
-        return None
-    row = tx.row("keys_holder", named)
-    assert row is not None
-    holder: str = row["job_id"]
-    state = known.get(holder) or state_of(tx, holder)
-    if state is None:
-        tx.change("keys_pass_on", (job.id, *named, holder))
-        return None
-    return Enqueued(holder, state, holder != job.id)
+def _put(tx: Tx, fresh: Sequence[NewJob], done: int) -> int:
+    """Write those that are not written yet; how many are now."""
+    insert(tx, fresh[done:])
+    keys.set_windows(tx, fresh[done:])
+    return len(fresh)
+
+
+def _tied(
+    tx: Tx, tied: Sequence[NewJob], jobs: Sequence[NewJob], answers: Sequence[Enqueued]
+) -> list[Enqueued]:
+    """Tie what was put in; some of it may have come free, or to its end, by that."""
+    doubles = {job.id: answer.id for job, answer in zip(jobs, answers, strict=True) if answer.duplicate}
+    ties.put(tx, tied, doubles)
+    now = _states(tx, [answer.id for answer in answers])
+    return [answer._replace(state=now.get(answer.id, answer.state)) for answer in answers]
 
 
 def _states(session: Session, ids: Sequence[str]) -> States:
@@ -81,6 +90,8 @@ def _states(session: Session, ids: Sequence[str]) -> States:
 
 
 def _state(job: NewJob) -> State:
+    if job.ties and job.ties.after:
+        return State.BLOCKED
     return State.DELAYED if job.delay > 0 else State.WAITING
 
 
@@ -120,6 +131,8 @@ def _by_shape(jobs: Sequence[NewJob]) -> dict[_Shape, list[Any]]:
             job[:13]
         )
         state = _DELAYED if delay > 0 else _WAITING
+        if job.ties and job.ties.after:
+            state = _BLOCKED
         shape = _Shape(
             queue, task, lane or queue, state, int(priority), delay, attempts, expire_after, options
         )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from penstock.engine import DeadFilter, JobFilter, Parked, QueueState
@@ -13,6 +14,7 @@ from penstock.engines.records import dead_letter_from, job_from
 from penstock.engines.sqlite.instants import instant, stored
 from penstock.engines.sqlite.session import DEAD, Session
 from penstock.engines.sqlite.statements import SQL
+from penstock.engines.sqlite.traits import TIED
 from penstock.model.ids import id_range
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
@@ -30,7 +32,7 @@ _JOB_CONDITIONS = {
 }
 _BY_STATE = {
     State.WAITING: "jobs_unfinished",
-    State.BLOCKED: "jobs_unfinished",
+    State.BLOCKED: "jobs_blocked",
     State.DELAYED: "jobs_delayed",
     State.ACTIVE: "jobs_active",
     State.COMPLETED: "jobs_finished",
@@ -52,7 +54,7 @@ _DEAD_CONDITIONS = {
 def get(session: Session, job_id: str) -> Job | None:
     """One job, finished or not."""
     row = session.row("unfinished", (job_id,)) or session.row("finished", (job_id,))
-    return None if row is None else _job(row)
+    return None if row is None else jobs_of(session, [row])[0]
 
 
 def jobs(
@@ -60,7 +62,16 @@ def jobs(
 ) -> list[Job]:
     """Jobs that match."""
     statement, values = listing(where, limit, after, ids_tell_time=ids_tell_time)
-    return [_job(row) for row in session.connection.execute(statement, values)]
+    return jobs_of(session, session.connection.execute(statement, values).fetchall())
+
+
+def jobs_of(session: Session, rows: Sequence[sqlite3.Row]) -> list[Job]:
+    """The jobs in these rows, with what ties them to others."""
+    edges: dict[str, list[sqlite3.Row]] = defaultdict(list)
+    if tied := [row["id"] for row in rows if row["traits"] & TIED]:
+        for edge in session.rows("edges_of", (json.dumps(tied),)):
+            edges[edge["job_id"]].append(edge)
+    return [_job(row, edges[row["id"]]) for row in rows]
 
 
 def listing(
@@ -144,8 +155,15 @@ def _load(text: str | None) -> Any:
     return None if text is None else json.loads(text)
 
 
-def _job(row: sqlite3.Row) -> Job:
-    return job_from(dict(row), instant, _load)
+def _job(row: sqlite3.Row, edges: Sequence[sqlite3.Row]) -> Job:
+    return replace(
+        job_from(dict(row), instant, _load),
+        after=tuple(edge["after_id"] for edge in edges),
+        blocked_by=tuple(edge["after_id"] for edge in edges if edge["is_open"]),
+        deadline_at=instant(row["deadline_at"]),
+        flow=row["flow"],
+        origin=row["origin"],
+    )
 
 
 def _dead(row: sqlite3.Row) -> DeadLetter:

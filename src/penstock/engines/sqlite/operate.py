@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.engine import Recovery
-from penstock.engines.sqlite.ending import finish
+from penstock.engines.sqlite import keys, steps
 from penstock.engines.sqlite.enqueue import insert, state_of
-from penstock.engines.sqlite.instants import HEAD_START_US
+from penstock.engines.sqlite.instants import HEAD_START_US, micro
 from penstock.engines.sqlite.session import Tx
+from penstock.engines.sqlite.ties import finish, point_to_heir
 from penstock.model.job import NewJob
 from penstock.model.states import State
 
@@ -21,6 +22,11 @@ def cancel(tx: Tx, ids: Sequence[str], reason: str) -> list[State | None]:
 def promote(tx: Tx, ids: Sequence[str]) -> int:
     """Make delayed jobs due now."""
     return sum(_promote_one(tx, job_id) for job_id in ids)
+
+
+def reschedule(tx: Tx, ids: Sequence[str], delay: float) -> int:
+    """Make waiting and delayed jobs due at another time."""
+    return sum(_reschedule_one(tx, job_id, tx.now + micro(delay)) for job_id in set(ids))
 
 
 def recover(tx: Tx, recoveries: Sequence[Recovery]) -> list[str | None]:
@@ -56,6 +62,18 @@ def _promote_one(tx: Tx, job_id: str) -> int:
     return 1
 
 
+def _reschedule_one(tx: Tx, job_id: str, due: int) -> int:
+    row = tx.row("unfinished", (job_id,))
+    if row is None or row["state"] not in (State.WAITING, State.DELAYED):
+        return 0
+    state = State.DELAYED if due > tx.now else State.WAITING
+    rank = due - HEAD_START_US[row["priority"]]
+    tx.change("reschedule", {"state": state.value, "due_at": due, "rank": rank, "id": job_id})
+    tx.count(row["queue"], row["state"], row["lane"], -1)
+    tx.count(row["queue"], state.value, row["lane"], 1)
+    return 1
+
+
 def _recover_one(tx: Tx, recovery: Recovery) -> str | None:
     dead = tx.row("dead_letter", (recovery.dead_id,))
     if dead is None:
@@ -75,6 +93,7 @@ def _recover_one(tx: Tx, recovery: Recovery) -> str | None:
         max_attempts=dead["max_attempts"],
         owner=dead["owner"],
         options=dead["options"],
+        window=keys.stored_window(dead["key_window"]),
     )
     insert(tx, [job])
     _link(tx, job, recovery.dead_id)
@@ -84,9 +103,10 @@ def _recover_one(tx: Tx, recovery: Recovery) -> str | None:
 def _link(tx: Tx, job: NewJob, dead_id: str) -> None:
     """Link both ways; the key goes over, unless another job has taken it since."""
     if job.unique:
-        named = (job.queue, job.task, job.key)
-        if not tx.change("keys_take", (*named, job.id)):
-            tx.change("keys_pass_on", (job.id, *named, dead_id))
+        keys.take_over(tx, job, dead_id)
+        keys.set_windows(tx, [job])
+    point_to_heir(tx, dead_id, job.id)
+    steps.inherit(tx, dead_id, job.id)
     tx.change("recovered_from", (dead_id, job.id))
     tx.change("recovered_as", (job.id, dead_id))
     tx.change("dead_letter_recovered", (job.id, tx.now, dead_id))

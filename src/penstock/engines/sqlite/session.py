@@ -43,6 +43,7 @@ class Tx(Session):
         self.fold_log = False  # checkpoint before this verb is acknowledged
         self._counts: Counter[tuple[str, str]] = Counter()
         self._parked: Counter[str] = Counter()
+        self._shelves: Counter[tuple[str, str]] = Counter()
 
     def change(self, name: str, values: Values = ()) -> int:
         """Run a named statement; how many rows it changed."""
@@ -63,6 +64,13 @@ class Tx(Session):
     def count_dead(self, queue: str, by: int) -> None:
         self._counts[queue, DEAD] += by
 
+    def shelve(self, queue: str, state: str, shelf: str | None, by: int) -> None:
+        """Note that finished jobs of a queue count on another shelf than its own; None: on none."""
+        if shelf != queue:
+            self._shelves[queue, state] -= by
+            if shelf is not None:
+                self._shelves[shelf, state] += by
+
     def finish(self) -> None:
         """Write the sums of what was counted."""
         sums = [(queue, str(state), n) for (queue, state), n in self._counts.items() if n]
@@ -70,5 +78,8 @@ class Tx(Session):
             self.change_many("counts_add", sums)
         if self._parked:
             self.change_many("lanes_add", [(n, lane) for lane, n in self._parked.items()])
+        if self._shelves:
+            self.change_many("shelves_add", [(*named, n) for named, n in self._shelves.items() if n])
         self._counts.clear()
         self._parked.clear()
+        self._shelves.clear()

@@ -8,9 +8,13 @@ from collections.abc import Sequence
 from penstock.engine import Settled, Settlement, Want
 from penstock.engines.sqlite.claim import claim
 from penstock.engines.sqlite.ending import end_run, take_back
+from penstock.engines.sqlite.enqueue import enqueue
+from penstock.engines.sqlite.leave import look_after
 from penstock.engines.sqlite.session import Tx
+from penstock.engines.sqlite.ties import resolve
+from penstock.engines.sqlite.traits import FEEDS
 from penstock.model.errors import WorkerExpired
-from penstock.model.job import Claim
+from penstock.model.job import Claim, NewJob
 from penstock.model.outcome import NOT_RECEIVED, Completed
 from penstock.model.states import State
 
@@ -18,16 +22,20 @@ _ACTIVE, _COMPLETED = State.ACTIVE.value, State.COMPLETED.value
 
 
 def settle(tx: Tx, ends: Sequence[Settlement], want: Want | None, *, again: bool) -> Settled:
-    """Settle, then claim."""
+    """Settle, put in what follows, then claim."""
     done = _complete(tx, [end for end in ends if type(end.outcome) is Completed])
     accepted = []
+    followers: list[NewJob] = []
     for end in ends:
         if type(end.outcome) is Completed:
             held = (end.id, end.token) in done
             done.discard((end.id, end.token))
+            followers += end.then if held else ()
         else:
             held = _end(tx, end)
         accepted.append(held or (again and _had_ended(tx, end)))
+    if followers:
+        enqueue(tx, followers, again=True)
     claims, expired = _next(tx, want)
     return Settled(accepted, claims, expired)
 
@@ -59,14 +67,20 @@ def _complete(tx: Tx, ends: Sequence[Settlement]) -> set[tuple[str, str]]:
     refused = tx.change("ends_refuse")
     accepted = {(row["id"], row["token"]) for row in tx.rows("ends_accepted")} if refused else set(runs)
     tx.change("complete", {"now": tx.now})
-    for queue, lane, kept, n in tx.rows("ends_count"):
+    traits = 0
+    for queue, lane, kept, n, theirs in tx.rows("ends_count"):
+        traits |= theirs
         tx.count(queue, _ACTIVE, lane, -n)
         if kept:
             tx.count(queue, _COMPLETED, lane, n)
     if not all(end.keep for end in ends):
-        tx.change("ends_free_keys")
+        tx.change("ends_free_keys", (tx.now,))
+    special = tx.rows("ends_special") if traits else ()
     tx.change("jobs_remove")
     tx.change("ends_clear")
+    for row in special:
+        look_after(tx, dict(row), State.COMPLETED, keep=row["keep"])
+    resolve(tx, [(row["id"], State.COMPLETED) for row in special if row["traits"] & FEEDS])
     return accepted
 
 

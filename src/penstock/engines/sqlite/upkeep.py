@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 
 from penstock.engine import Retention
-from penstock.engines.sqlite.ending import finish
+from penstock.engines.sqlite.ending import fail_unstarted
 from penstock.engines.sqlite.instants import SECOND, micro
+from penstock.engines.sqlite.leave import forget_record
 from penstock.engines.sqlite.session import Session, Tx
-from penstock.model.outcome import EXPIRED
+from penstock.engines.sqlite.ties import finish, let_go
+from penstock.model.outcome import EXPIRED, UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
 
 
@@ -31,15 +33,17 @@ def stage(tx: Tx, limit: int) -> float | None:
 
 
 def any_past_expiry(session: Session) -> bool:
-    return bool(session.rows("past_expiry", (session.now, 1)))
+    at_most_one = (session.now, 1)
+    return bool(session.rows("past_expiry", at_most_one) or session.rows("past_deadline", at_most_one))
 
 
 def expire(tx: Tx, limit: int) -> int:
-    """Cancel what waited past its own expiry."""
+    """Cancel what waited past its own expiry, and end the wait of what was blocked past its deadline."""
     rows = tx.rows("past_expiry", (tx.now, limit))
     for row in rows:
         finish(tx, dict(row) | {"note": EXPIRED}, State.CANCELLED)
-    return len(rows)
+    late = tx.rows("past_deadline", (tx.now, limit - len(rows)))
+    return len(rows) + sum(_end_wait(tx, row["id"]) for row in late)
 
 
 def prune(tx: Tx, retention: Retention, limit: int, run: str | None) -> int:
@@ -65,7 +69,10 @@ def purge(tx: Tx, older_than: float, limit: int) -> int:
 def remove(tx: Tx, ids: Sequence[str]) -> int:
     """Remove the records of finished jobs, with the keys they hold."""
     rows = tx.rows("remove", (json.dumps(ids),))
-    tx.change_many("keys_free", [dict(row) for row in rows if row["is_unique"]])
+    tx.change_many("keys_free", [dict(row) | {"now": tx.now} for row in rows if row["is_unique"]])
+    for row in rows:
+        if row["traits"]:
+            forget_record(tx, dict(row))
     for (queue, state), n in Counter([(row["queue"], row["state"]) for row in rows]).items():
         tx.count(queue, state, queue, -n)
     return len(rows)
@@ -75,6 +82,21 @@ def tidy(tx: Tx) -> None:
     """Drop lanes that nobody waits in, and fold the log into the file."""
     tx.fold_log = True
     tx.change("lanes_drop_empty")
+    tx.change("keys_drop_over", (tx.now,))
+
+
+def _end_wait(tx: Tx, job_id: str) -> bool:
+    """False where the end of one before has ended this one too."""
+    row = tx.row("unfinished", (job_id,))
+    if row is None or row["state"] != State.BLOCKED:
+        return False
+    if row["at_deadline"] == "run":
+        let_go(tx, row)
+    elif row["at_deadline"] == "fail":
+        fail_unstarted(tx, dict(row), UPSTREAM_MISSING)
+    else:
+        finish(tx, dict(row) | {"note": UPSTREAM_LATE}, State.CANCELLED)
+    return True
 
 
 def _prune_aged(tx: Tx, queue: str, before: int, limit: int) -> int:
@@ -87,8 +109,8 @@ def _prune_aged(tx: Tx, queue: str, before: int, limit: int) -> int:
 def _prune_many(tx: Tx, queue: str, states: Sequence[State], keep: int | None, limit: int) -> int:
     if keep is None:
         return 0
-    counts = {row["state"]: row["n"] for row in _counts(tx, queue)}
-    excess = min(limit, sum(counts.get(state.value, 0) for state in states) - keep)
+    kept = sum(row["n"] for row in _counts(tx, queue) if row["state"] in states)
+    excess = min(limit, kept - keep)
     if excess <= 0:
         return 0
     oldest = [
@@ -99,4 +121,4 @@ def _prune_many(tx: Tx, queue: str, states: Sequence[State], keep: int | None, l
 
 def _counts(tx: Tx, queue: str) -> list[sqlite3.Row]:
     tx.finish()  # what this verb has removed so far counts already
-    return tx.rows("counts_of", (queue,))
+    return tx.rows("counts_of", {"shelf": queue})

@@ -1,11 +1,13 @@
--- What a job was when it came in. Never rewritten; `codec.py` has the same layout.
+-- What a job was when it came in, but for its due time, which others may move. `codec.py` has the same layout.
 --   created, due: double; flags, priority: byte; max_attempts: uint16; head start: int16, seconds;
 --   kind ("queue:task"): uint16 and text; then, where the flags say so:
 --   1 unique, 2 expire_after: double, 4 owner, 8 key, 16 lane: uint16 and text, 32 options: uint32 and text,
---   64 recovered_from: 16 bytes; the rest is the payload.
-local UNIQUE, EXPIRES, OWNER, KEY, LANE = 1, 2, 4, 8, 16
+--   64 recovered_from: 16 bytes; the rest is the payload. 128: there is more of it elsewhere, see _more.lua.
+local UNIQUE, EXPIRES, OWNER, KEY, LANE, OPTIONS, HEIR, MORE = 1, 2, 4, 8, 16, 32, 64, 128
 
 local function has(flags, bit) return flags % (2 * bit) >= bit end
+
+local function with_due(base, due) return sub(base, 1, 8) .. struct.pack('<d', due) .. sub(base, 17) end
 
 local function text_at(base, at)
   local length = struct.unpack('<H', base, at)

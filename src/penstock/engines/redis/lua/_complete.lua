@@ -16,8 +16,8 @@ local function group_of(run)
 end
 
 local function is_plain(run)
-  local low, high, worker, request, less, more = byte(run, 66, 71)
-  return byte(run, 18) == 0 and #run == 71 + low + 256 * high + worker + request + less + 256 * more
+  local flags, low, high, worker, request, less, more = byte(run, 65, 71)
+  return flags < MORE and byte(run, 18) == 0 and #run == 71 + low + 256 * high + worker + request + less + 256 * more
 end
 
 local function write_group(group, keep, now)

@@ -16,18 +16,6 @@ local function read_end(packed)
   return e
 end
 
-local function bury(id, run, e, now)
-  local error = run.errors[#run.errors]
-  if not e.texts.e then error = nil end
-  local reason = e.texts.q or 'failed'
-  local letter = struct.pack('<ddc16HddH', now, 0, NOBODY, run.attempt, run.started, run.ran_for, #reason)
-    .. reason .. struct.pack('<I4', error and #error or 0) .. (error or '') .. call('HGET', JOBS, id)
-  later('HSET', p .. 'dead', id, letter)
-  later('ZADD', p .. 'dead:open:' .. run.kind, 0, id)
-  later('ZADD', p .. 'dead:failed', now, id)
-  count(queue_of(run.kind), 'dead', 1)
-end
-
 -- A parked job that ran goes back to its own lane, unless it is parked anew.
 local function lane_after(base, run, e)
   if e.texts.l then
@@ -74,7 +62,7 @@ local function end_run(run, e, now)
   if e.state == 'w' or e.state == 'd' then
     run_again(e.id, run, e, now)
   else
-    if e.state == 'f' then bury(e.id, run, e, now) end
+    if e.state == 'f' then bury(e.id, run, e.texts.q or 'failed', e.texts.e and run.errors[#run.errors], now) end
     finish(e.id, run, e.state, now, e.keep or e.state ~= 'c')
   end
   return e.state

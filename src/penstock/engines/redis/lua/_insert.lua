@@ -1,11 +1,12 @@
--- Jobs on their way in, as `enqueue.py` lays them out.
-local made = {} -- id -> state
-
+-- Jobs on their way in, as `enqueue.py` lays them out: groups of jobs that share all but their payload.
+--   How many, kind, lane ('' the open one), delay (us), head start (s), extras; then for each job its id, its base
+--   without times, and what `extras` names: u unique key, k key, o owner, x expire_after (us), t what there is more
+--   of it (see _more.lua; its deadline from now on, and under n the name of its flow).
 local function read_group(at, now)
   local kind, delay = ARGV[at + 1], tonumber(ARGV[at + 3])
   local group = {
     size = tonumber(ARGV[at]), kind = kind, queue = queue_of(kind), lane = ARGV[at + 2], extras = ARGV[at + 5],
-    due = now + delay, times = struct.pack('<dd', now, now + delay), state = delay > 0 and 'd' or 'w',
+    due = now + delay, times = struct.pack('<dd', now, now + delay), state = delay > 0 and 'd' or 'w', now = now,
   }
   if group.lane == '' then group.lane = group.queue else call('HSETNX', p .. 'lanes', group.lane, 'enqueued there') end
   if group.state == 'd' then
@@ -28,15 +29,32 @@ local function read_job(group, at)
   return job, at
 end
 
+-- What there is more of it; where it is to wait for others, those are to be looked at when all have come in.
+local function insert_more(job)
+  local more, now = read_more(job.t), job.group.now
+  if more.d then more.d = struct.pack('<d', now + struct.unpack('<d', more.d)) .. sub(more.d, 9) end
+  if more.l then join_flow(job.id, more.l, more.n, now) end
+  more.n = nil
+  call('HSET', MORES, job.id, write_more(more))
+  return more.a
+end
+
+local function stand_in_line(job)
+  local id, group = job.id, job.group
+  call('ZADD', group.line, group.score, id)
+  if job.x then call('ZADD', p .. 'expiring', score(group.due + tonumber(job.x)), id) end
+  count(group.queue, group.state, 1)
+end
+
+-- Whether it stands in line: else it is to be tied.
 local function insert(job)
   local id, group = job.id, job.group
   call('HSET', JOBS, id, group.times .. job.base)
   call('ZADD', p .. 'live:' .. group.kind, '0', id)
-  call('ZADD', group.line, group.score, id)
   if job.u then call('HSET', p .. 'keys', group.kind .. ':' .. job.u, id) end
   if job.k then call('ZADD', p .. 'bykey', '0', job.k .. '\0' .. id) end
   if job.o then call('ZADD', p .. 'owners', '0', job.o .. '\0' .. id) end
-  if job.x then call('ZADD', p .. 'expiring', score(group.due + tonumber(job.x)), id) end
-  count(group.queue, group.state, 1)
-  made[id] = group.state
+  if job.t and insert_more(job) then return false end
+  stand_in_line(job)
+  return true
 end

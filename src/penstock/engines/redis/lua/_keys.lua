@@ -37,3 +37,9 @@ local function values(key, fields)
 end
 
 local function queue_of(kind) return sub(kind, 1, kind:find(':', 1, true) - 1) end
+
+-- An id as people know it.
+local function text_of(id)
+  local hex = id:gsub('.', function(char) return string.format('%02x', byte(char)) end)
+  return table.concat({ sub(hex, 1, 8), sub(hex, 9, 12), sub(hex, 13, 16), sub(hex, 17, 20), sub(hex, 21) }, '-')
+end

@@ -1,8 +1,20 @@
--- Where unfinished jobs stand: in a lane by rank, or among the delayed by when they are due.
+-- Where unfinished jobs stand: in a lane by rank, among the delayed by when they are due, or blocked behind others.
+local BLOCKED, EDGES, DEADLINES = p .. 'blocked', p .. 'edges', p .. 'deadlines'
+
 local function state_of(id, run)
   local state = run and sub(run, 1, 1) or 'w'
-  if state == 'w' and call('ZSCORE', p .. 'delayed', id) then return 'd' end
-  return state
+  if state ~= 'w' then return state end
+  if call('ZSCORE', p .. 'delayed', id) then return 'd' end
+  return not run and call('HEXISTS', BLOCKED, id) == 1 and 'b' or 'w'
+end
+
+-- It waits for nobody any more.
+local function untie(id)
+  local edges, gone = more_of(id).a or '', {}
+  for i = 1, #edges, 17 do gone[#gone + 1] = sub(edges, i, i + 15) .. id .. sub(edges, i + 16, i + 16) end
+  change('ZREM', EDGES, gone)
+  call('HDEL', BLOCKED, id)
+  call('ZREM', DEADLINES, id)
 end
 
 local function line_up(id, base, run, state)
@@ -20,11 +32,13 @@ local function line_up(id, base, run, state)
 end
 
 local function leave_line(id, base, run, state)
-  if state == 'd' then
+  if state == 'b' then
+    untie(id)
+  elseif state == 'd' then
     later('ZREM', p .. 'delayed', id)
   else
     later('ZREM', p .. 'lane:' .. (run.lane ~= '' and run.lane or base.lane), id)
   end
-  if base.expires then later('ZREM', p .. 'expiring', id) end
+  if base.expires and state ~= 'b' then later('ZREM', p .. 'expiring', id) end
   count(base.queue, state, -1)
 end

@@ -1,6 +1,9 @@
 -- Changes that verbs make on the side, gathered to be written together.
-local COUNTED = { w = 'waiting', d = 'delayed', a = 'active', c = 'completed', f = 'failed', x = 'cancelled' }
+local COUNTED = {
+  w = 'waiting', d = 'delayed', b = 'blocked', a = 'active', c = 'completed', f = 'failed', x = 'cancelled',
+}
 local counted, rung, batches = {}, {}, {}
+local before_writing, after_writing = {}, {} -- what parts do, whenever changes are written
 
 local function count(queue, state, by)
   local field = queue .. ':' .. (COUNTED[state] or state)
@@ -23,7 +26,10 @@ local function later(command, key, ...)
 end
 
 local function write_all()
+  for _, hook in ipairs(before_writing) do hook() end
   for _, batch in ipairs(batches) do change(batch.command, batch.key, batch.list) end
+  batches = {}
+  for _, hook in ipairs(after_writing) do hook() end
   for field, by in pairs(counted) do
     if by ~= 0 then call('HINCRBY', p .. 'counts', field, by) end
   end
@@ -31,5 +37,5 @@ local function write_all()
     local bell = p .. 'bell:' .. queue
     if call('EXISTS', bell) == 0 then call('RPUSH', bell, 1) end
   end
-  counted, rung, batches = {}, {}, {}
+  counted, rung = {}, {}
 end

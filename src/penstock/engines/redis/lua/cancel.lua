@@ -7,8 +7,12 @@
 --@ _base
 --@ _run
 --@ _tally
+--@ _more
 --@ _lines
+--@ _flows
+--@ _holding
 --@ _finish
+--@ _ties
 --@ _standing
 --@ _cancel
 local now, told = time_of(ARGV[1]), {}

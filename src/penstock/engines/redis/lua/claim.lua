@@ -7,6 +7,9 @@
 --@ _base
 --@ _run
 --@ _tally
+--@ _more
+--@ _flows
+--@ _holding
 --@ _claim
 local answer = claim(time_of(ARGV[1]), 2)
 write_all()

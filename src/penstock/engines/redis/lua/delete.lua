@@ -7,6 +7,9 @@
 --@ _base
 --@ _run
 --@ _tally
+--@ _more
+--@ _flows
+--@ _holding
 --@ _finish
 local ids = {}
 for i = 2, #ARGV do ids[#ids + 1] = ARGV[i] end

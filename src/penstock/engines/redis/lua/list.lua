@@ -3,10 +3,11 @@
 -- KEYS 1 prefix
 -- ARGV 1 now or ''; 2 id after which to look, or ''; 3 how many at most; 4 states (letters); 5 queue or ''; 6 task or '';
 --      7 owner or ''; 8 key or ''; 9 created since and 10 until (us) or ''; 11 parked: '1', '0' or ''
--- Returns id after which to look next, or '' where nothing is left; then id, base, run or '', delayed, for each
+-- Returns id after which to look next, or '' where nothing is left; then for each id, and what get.lua returns
 --@ _keys
 --@ _base
 --@ _run
+--@ _more
 --@ _lines
 --@ _newest
 local FEW = 1000
@@ -69,7 +70,7 @@ end
 local function by_kind()
   local keys = {}
   for _, kind in ipairs(kinds_of(queue, task)) do
-    if wanted('w') or wanted('d') or wanted('a') then keys[#keys + 1] = p .. 'live:' .. kind end
+    if wanted('w') or wanted('d') or wanted('b') or wanted('a') then keys[#keys + 1] = p .. 'live:' .. kind end
     if wanted('c') then keys[#keys + 1] = p .. 'done:' .. kind end
     if wanted('f') or wanted('x') then keys[#keys + 1] = p .. 'bad:' .. kind end
   end
@@ -85,6 +86,7 @@ local function candidates()
   if states == 'd' and call('ZCARD', p .. 'delayed') <= FEW then
     return gathered('ZRANGE', { p .. 'delayed' }, 0, -1)
   end
+  if states == 'b' and call('HLEN', BLOCKED) <= FEW then return gathered('HKEYS', { BLOCKED }) end
   local lanes = states == 'w' and short_lanes()
   if lanes then return gathered('ZRANGE', lanes, 0, -1) end
   return by_kind()
@@ -113,12 +115,12 @@ for i, id in ipairs(ids) do
   if raw then
     local state = state_of(id, run)
     if matches(read_base(raw), run, state) then
-      for _, value in ipairs({ id, raw, run or '', state == 'd' and 1 or 0 }) do answer[#answer + 1] = value end
+      for _, value in ipairs({ id, raw, run or '', state, told_of(id, raw) }) do answer[#answer + 1] = value end
     end
     bytes = bytes + #raw + (run and #run or 0)
   end
   last = id
-  if #answer > 4 * limit or bytes > MOST_BYTES then
+  if #answer > 5 * limit or bytes > MOST_BYTES then
     more = more or i < #ids
     break
   end

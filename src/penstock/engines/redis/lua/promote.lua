@@ -7,6 +7,7 @@
 --@ _base
 --@ _run
 --@ _tally
+--@ _more
 --@ _lines
 --@ _standing
 local now, promoted = time_of(ARGV[1]), 0

@@ -1,22 +1,48 @@
 #!lua
 -- Make a new job of each dead letter that has none yet, linked both ways; the key goes over.
 -- KEYS 1 prefix
--- ARGV 1 now or ''; then for each: id of the dead letter, and the new job as a group of one, see enqueue.lua
+-- ARGV 1 now or ''; then for each: id of the dead letter, and the new job as a group of one, see _insert.lua
 -- Returns id of the job each was recovered as, '' for no such dead letter
 --@ _keys
 --@ _base
 --@ _run
 --@ _tally
+--@ _more
 --@ _lines
+--@ _flows
+--@ _holding
+--@ _finish
+--@ _ties
 --@ _insert
 --@ _letter
 local now, at, answer = time_of(ARGV[1]), 2, {}
 
 -- The key goes to the heir, unless another job has taken it since.
-local function pass_key(dead, job)
-  local field = job.group.kind .. ':' .. job.u
-  local holder = call('HGET', p .. 'keys', field)
-  if holder and holder ~= dead and call('HEXISTS', JOBS, holder) == 1 then job.u = nil end
+local function pass_key(dead, job, window)
+  local holder = holder_of(job.group.kind .. ':' .. job.u, now)
+  if holder and holder ~= dead then
+    job.u = nil
+  elseif sub(window, 1, 1) ~= '-' then
+    job.t, job.base = write_more({ w = window }), flagged(job.base, 1)
+  end
+end
+
+-- Those who went on waiting when it failed wait for its heir; whether there are any.
+local function repoint(dead, heir)
+  local edges = edges_to(dead)
+  for _, edge in ipairs(edges) do
+    local id, rule = sub(edge, 17, 32), sub(edge, 33)
+    local more, all = more_of(id), {}
+    call('ZREM', EDGES, edge)
+    call('ZADD', EDGES, '0', heir .. id .. rule)
+    for i = 1, #more.a, 17 do
+      local upstream = sub(more.a, i, i + 15)
+      all[#all + 1] = (upstream == dead and heir or upstream) .. sub(more.a, i + 16, i + 16)
+    end
+    more.a = table.concat(all)
+    call('HSET', MORES, id, write_more(more))
+  end
+  return #edges > 0
 end
 
 local function link(dead, raw, job)
@@ -43,8 +69,10 @@ while at <= #ARGV do
   elseif letter.recovered > 0 then
     answer[#answer + 1] = letter.heir
   else
-    if job.u then pass_key(dead, job) end
+    if job.u then pass_key(dead, job, letter.window) end
     insert(job)
+    local stepped = call('COPY', steps_of(dead), steps_of(job.id)) == 1
+    if repoint(dead, job.id) or stepped then flag(job.id) end
     link(dead, raw, job)
     write_all()
     answer[#answer + 1] = job.id

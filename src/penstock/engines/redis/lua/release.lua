@@ -7,8 +7,13 @@
 --@ _base
 --@ _run
 --@ _tally
+--@ _more
 --@ _lines
+--@ _flows
+--@ _holding
 --@ _finish
+--@ _ties
+--@ _bury
 --@ _ending
 local now, worker, request = time_of(ARGV[1]), ARGV[2], ARGV[3]
 if call('ZSCORE', p .. 'workers', worker) then

@@ -7,6 +7,7 @@
 --@ _base
 --@ _run
 --@ _tally
+--@ _more
 --@ _lines
 local now = time_of(ARGV[1])
 for _, id in ipairs(call('ZRANGEBYSCORE', p .. 'delayed', '-inf', now, 'LIMIT', 0, ARGV[2])) do

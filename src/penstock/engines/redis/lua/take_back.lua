@@ -7,8 +7,13 @@
 --@ _base
 --@ _run
 --@ _tally
+--@ _more
 --@ _lines
+--@ _flows
+--@ _holding
 --@ _finish
+--@ _ties
+--@ _bury
 --@ _ending
 --@ _workers
 local now, size, told = time_of(ARGV[1]), tonumber(ARGV[2]), {}

@@ -20,6 +20,7 @@ create table penstock_jobs (
   request text,
   key text not null,
   is_unique integer not null default 0,
+  key_window text, -- null: while its record lives
   owner text,
   cancel_requested integer not null default 0,
   suspect integer not null default 0,
@@ -28,6 +29,12 @@ create table penstock_jobs (
   ran_for real not null default 0,
   recovered_from text,
   recovered_as text,
+  traits integer not null default 0, -- bits: what few jobs have, and what their end has to look after
+  shelf text, -- null: its queue's
+  flow text,
+  origin text,
+  deadline_at integer,
+  at_deadline text,
   note text,
   options text,
   args text not null,
@@ -47,6 +54,9 @@ create table penstock_jobs (
 create index penstock_jobs_claim on penstock_jobs (lane, rank, id) where state = 'waiting';
 create index penstock_jobs_due on penstock_jobs (due_at) where state = 'delayed';
 create index penstock_jobs_delayed on penstock_jobs (id) where state = 'delayed';
+create index penstock_jobs_blocked on penstock_jobs (id) where state = 'blocked';
+create index penstock_jobs_deadline on penstock_jobs (deadline_at)
+  where deadline_at is not null and state = 'blocked';
 create index penstock_jobs_held on penstock_jobs (worker) where state = 'active';
 create index penstock_jobs_expiry on penstock_jobs (expires_at)
   where expires_at is not null and state in ('waiting', 'delayed');
@@ -78,6 +88,7 @@ create table penstock_finished (
   request text,
   key text not null,
   is_unique integer not null default 0,
+  key_window text, -- null: while its record lives
   owner text,
   cancel_requested integer not null default 0,
   suspect integer not null default 0,
@@ -86,6 +97,12 @@ create table penstock_finished (
   ran_for real not null default 0,
   recovered_from text,
   recovered_as text,
+  traits integer not null default 0, -- bits: what few jobs have, and what their end has to look after
+  shelf text, -- null: its queue's
+  flow text,
+  origin text,
+  deadline_at integer,
+  at_deadline text,
   note text,
   options text,
   args text not null,
@@ -94,7 +111,8 @@ create table penstock_finished (
   errors text
 ) without rowid;
 
-create index penstock_finished_end on penstock_finished (queue, state, finished_at);
+create index penstock_finished_end on penstock_finished (coalesce(shelf, queue), state, finished_at)
+  where not traits & 64;
 create index penstock_finished_state on penstock_finished (state, id) where state <> 'completed';
 create index penstock_finished_queue on penstock_finished (queue, id);
 create index penstock_finished_task on penstock_finished (task, id);
@@ -108,6 +126,7 @@ create table penstock_dead_letters (
   args text not null,
   key text not null,
   is_unique integer not null,
+  key_window text,
   priority integer not null,
   max_attempts integer not null,
   owner text,
@@ -133,8 +152,49 @@ create table penstock_keys (
   task text not null,
   key text not null,
   job_id text not null,
+  until integer, -- of a period
   primary key (queue, task, key)
 ) without rowid;
+
+create index penstock_keys_until on penstock_keys (until) where until is not null;
+
+-- Who waits for whom. An edge that is not open any more tells what a job once waited for.
+create table penstock_edges (
+  job_id text not null,
+  place integer not null,
+  after_id text not null,
+  on_failure text not null,
+  is_open integer not null default 1,
+  primary key (job_id, place)
+) without rowid;
+
+create index penstock_edges_to on penstock_edges (after_id) where is_open;
+create index penstock_edges_open on penstock_edges (job_id) where is_open;
+
+create table penstock_flows (
+  id text primary key,
+  name text not null,
+  created_at integer not null,
+  unfinished integer not null
+) without rowid;
+
+create table penstock_flow_jobs (
+  flow text not null,
+  place integer not null,
+  job_id text not null,
+  primary key (flow, place)
+) without rowid;
+
+create index penstock_flow_jobs_job on penstock_flow_jobs (job_id);
+
+-- What a job has worked out, in the order of `place`.
+create table penstock_steps (
+  place integer primary key,
+  job_id text not null,
+  name text not null,
+  value text not null,
+  unique (job_id, name)
+);
 
 create table penstock_queues (
   name text primary key,
@@ -153,6 +213,14 @@ create table penstock_counts (
   state text not null,
   n integer not null,
   primary key (queue, state)
+) without rowid;
+
+-- By how many the finished jobs that count on a shelf differ from those of the queue of that name.
+create table penstock_shelves (
+  shelf text not null,
+  state text not null,
+  n integer not null,
+  primary key (shelf, state)
 ) without rowid;
 
 -- Rows only for lanes other than a queue's open one.

@@ -1,6 +1,6 @@
--- The columns come in the order of a Claim's fields, behind the rank to sort by.
+-- The columns come in the order of a Claim's fields, between the rank to sort by and the traits.
 select json_group_array(json_array(
   rank, id, token, queue, task, lane, args, key, attempt, max_attempts, priority, owner, options, suspect, crashes,
-  created_at, due_at
+  created_at, due_at, traits
 )) from penstock_jobs
 where id in (select value from json_each(?))

@@ -1,1 +1,3 @@
-select state, n from penstock_counts where queue = ?
+select state, n from penstock_counts where queue = :shelf
+union all
+select state, n from penstock_shelves where shelf = :shelf

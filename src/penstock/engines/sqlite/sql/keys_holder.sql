@@ -1,1 +1,1 @@
-select job_id from penstock_keys where queue = ? and task = ? and key = ?
+select job_id, until from penstock_keys where queue = ? and task = ? and key = ?

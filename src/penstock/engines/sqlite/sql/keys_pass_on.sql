@@ -1,1 +1,1 @@
-update penstock_keys set job_id = ? where queue = ? and task = ? and key = ? and job_id = ?
+update penstock_keys set job_id = ?, until = ? where queue = ? and task = ? and key = ? and job_id = ?

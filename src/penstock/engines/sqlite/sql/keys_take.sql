@@ -1,1 +1,1 @@
-insert or ignore into penstock_keys (queue, task, key, job_id) values (?, ?, ?, ?)
+insert or ignore into penstock_keys (queue, task, key, job_id, until) values (?, ?, ?, ?, ?)

@@ -1,0 +1,1 @@
+delete from penstock_edges where job_id = ?

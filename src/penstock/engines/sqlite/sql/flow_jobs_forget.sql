@@ -1,0 +1,1 @@
+delete from penstock_flow_jobs where job_id = ?

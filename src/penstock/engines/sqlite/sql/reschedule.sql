@@ -1,0 +1,3 @@
+update penstock_jobs
+set state = :state, due_at = :due_at, rank = :rank, expires_at = expires_at + :due_at - due_at
+where id = :id

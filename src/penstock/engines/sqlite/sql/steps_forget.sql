@@ -1,0 +1,1 @@
+delete from penstock_steps where job_id = ?
