@@ -43,6 +43,7 @@ create table {schema}.jobs (
     origin text,
     feeds boolean not null default false,  -- others may come that name it
     tied boolean not null default false,  -- its end is told to others: it feeds, or is in a flow
+    stepped boolean not null default false,  -- it has rows in `steps`
     -- What another program writes here must be readable, or it would break every list.
     constraint priority_is_1_to_4 check (priority between 1 and 4),
     constraint one_attempt_at_least check (max_attempts >= 1),
@@ -107,6 +108,7 @@ create table {schema}.finished (
     flow_place bigint,
     shelf text,
     origin text,
+    stepped boolean not null default false,
     pinned boolean not null default false  -- its flow has not ended: it is neither pruned nor counted as kept
 ) with (
     autovacuum_vacuum_scale_factor = 0.05,
@@ -144,6 +146,15 @@ create sequence {schema}.flow_places;
 
 -- A job that has ended, and what others must know of it.
 create type {schema}.ended_job as (id uuid, state text, flow text, feeds boolean);
+
+-- Results of named pieces of a run, in the order in which they were first kept.
+create table {schema}.steps (
+    job_id uuid not null,
+    name text not null,
+    place bigint generated always as identity,
+    value text not null,
+    primary key (job_id, name)
+);
 
 -- Who holds a given key. Minted keys need no row.
 create table {schema}.keys (

@@ -24,7 +24,8 @@ begin
         0::double precision, false, 0, 0, false, null::uuid,
         null::uuid[], case when j.blocked then moment + (j.ties ->> 'deadline')::double precision * interval '1 s' end,
         j.ties ->> 'at_deadline', j.flow, case when j.flow is not null then nextval('{schema}.flow_places') end,
-        j.ties ->> 'shelf', j.ties ->> 'origin', j.feeds, j.feeds or j.flow is not null
+        j.ties ->> 'shelf', j.ties ->> 'origin', j.feeds, j.feeds or j.flow is not null,
+        false
     from (
         select
             coalesce(g.id, {schema}.uuid7(moment)) as id, coalesce(g.queue, 'default') as queue, g.task,

@@ -31,7 +31,7 @@ begin
         select id, queue, task, lane, end_state, args, key, is_unique, priority, attempt, max_attempts, created_at,
             due_at, expires_at, started_at, claimed_at, moment, owner, options, worker, ended_token, progress,
             null, last_note, errors, ran_for, suspect, crashes, rescues, cancel_requested, recovered_from, after,
-            deadline_at, flow, flow_place, shelf, origin, flow is not null
+            deadline_at, flow, flow_place, shelf, origin, stepped, flow is not null
         from gone
         on conflict (id) do nothing
     ),

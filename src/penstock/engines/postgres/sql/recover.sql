@@ -16,11 +16,16 @@ found as materialized (
 ),
 created as (
     insert into {schema}.jobs (id, queue, task, lane, state, args, key, is_unique, priority, max_attempts, rank,
-        created_at, due_at, owner, options, recovered_from, tied)
+        created_at, due_at, owner, options, recovered_from, tied, stepped)
     select new_id, queue, task, queue, state, args, coalesce(key, job_id::text), is_unique, priority,
         max_attempts, {schema}.rank_of(due_at, priority), now, due_at, owner, options, job_id,
-        exists (select from {schema}.edges e where e.upstream = f.job_id)
+        exists (select from {schema}.edges e where e.upstream = f.job_id),
+        exists (select from {schema}.steps s where s.job_id = f.job_id)
     from found f
+),
+copied as (
+    insert into {schema}.steps (job_id, name, value)
+    select f.new_id, s.name, s.value from found f join {schema}.steps s on s.job_id = f.job_id order by s.place
 ),
 pointed as (
     update {schema}.edges e set upstream = f.new_id from found f where e.upstream = f.job_id and e.on_failure = 'wait'
