@@ -1,17 +1,26 @@
-"""What an app declares to an engine, and what follows from it: schedules."""
+"""What an app declares to an engine, and what follows from it: limits and schedules."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from penstock.engine import DueSchedules, ScheduleRow, Tick, TickRecord
-from penstock.engines.sqlite import schedules
+from penstock.engine import DueSchedules, Group, GroupState, LaneState, ScheduleRow, Tick, TickRecord
+from penstock.engines.sqlite import groups, lanes, schedules
 from penstock.engines.sqlite.opened import Opened
 
 
 class Declared(Opened):
-    """The verbs about schedules."""
+    """The verbs about groups and schedules."""
+
+    async def put_groups(self, given: Sequence[Group]) -> None:
+        await self._write(lambda tx: lanes.put_groups(tx, given))
+
+    async def groups(self) -> list[GroupState]:
+        return await self._read(groups.groups)
+
+    async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
+        return await self._read(lambda view: lanes.lanes(view, group, limit, after))
 
     async def put_schedules(self, rows: Sequence[ScheduleRow]) -> None:
         await self._write(lambda tx: schedules.put_schedules(tx, rows))

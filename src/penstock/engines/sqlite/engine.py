@@ -52,9 +52,9 @@ class SqliteEngine(Asked, Declared):
         parts = self._current()
         parts.listen()
         marks = parts.wakes.marks(want.queues)
-        claims = await parts.writer.run(lambda tx: claim.claim(tx, want))
-        parts.wakes.looked(want, claims, marks)
-        return Claimed(claims)
+        claimed = await parts.writer.run(lambda tx: claim.claim(tx, want))
+        parts.wakes.looked(want, claimed.claims, marks)
+        return claimed
 
     async def settle(
         self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False

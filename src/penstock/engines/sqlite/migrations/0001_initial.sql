@@ -254,6 +254,39 @@ create table penstock_lanes (
   jobs integer not null default 0
 ) without rowid;
 
+-- Lanes under one limit; of a queue's own group the jobs are counted in penstock_counts.
+create table penstock_groups (
+  name text primary key,
+  queue text not null,
+  declared text, -- JSON; null: nobody has
+  waiting integer not null default 0,
+  active integer not null default 0,
+  spent_until real not null default 0,
+  cooled_until integer not null default 0
+) without rowid;
+
+create table penstock_limited_lanes (
+  lane text primary key,
+  grp text not null,
+  queue text not null,
+  waiting integer not null,
+  active integer not null,
+  first_rank integer,
+  spent_until real not null,
+  cooled_until integer not null,
+  owed_until integer not null,
+  kind integer,
+  turn_key integer,
+  changes_at integer
+) without rowid;
+
+create index penstock_limited_lanes_line on penstock_limited_lanes (grp, kind, turn_key) where kind is not null;
+create index penstock_limited_lanes_change on penstock_limited_lanes (changes_at) where changes_at is not null;
+create index penstock_limited_lanes_opening on penstock_limited_lanes (grp, changes_at)
+  where kind is null and changes_at is not null;
+create index penstock_limited_lanes_group on penstock_limited_lanes (grp, lane);
+create index penstock_limited_lanes_idle on penstock_limited_lanes (lane) where waiting = 0 and active = 0;
+
 create table penstock_workers (
   id text primary key,
   name text not null,
