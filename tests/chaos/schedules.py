@@ -34,9 +34,10 @@ class Killing:
         ends = time.monotonic() + 3 * wanted + 60
         while (fired := len(self.ticks(tasks.NAMES[0]))) < wanted and time.monotonic() < ends:
             self._made.tell(f"{self.killed} kills, {fired * len(tasks.NAMES)}/{ticks} ticks")
-            time.sleep(self._rng.uniform(0.1, 1.5))
+            time.sleep(self._rng.uniform(0.2, 2.0))
+            up = [at for at, tree in enumerate(self._trees) if self._made.is_up(tree)]
             whole = self._rng.random() < 0.05
-            for at in range(len(self._trees)) if whole else [self._rng.randrange(len(self._trees))]:
+            for at in up if whole else up and [self._rng.choice(up)]:
                 self._trees[at].kill()
                 self.killed += 1
                 self._trees[at] = self._start()
