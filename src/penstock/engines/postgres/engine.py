@@ -228,6 +228,7 @@ class PostgresEngine(Inspection, Breakers):
 
         await self._do("fold_counts")
         await self._do("drop_flows")
+        await self._do("drop_keys")
         await self._database.transact(drop_lanes, repeatable=True)
 
     # -- operate ------------------------------------------------------------------------------------
@@ -240,6 +241,9 @@ class PostgresEngine(Inspection, Breakers):
 
     async def promote(self, ids: Sequence[str]) -> int:
         return await self._count("promote", ids=_known(ids))
+
+    async def reschedule(self, ids: Sequence[str], delay: float) -> int:
+        return await self._count("reschedule", ids=_known(ids), delay=float(delay))
 
     async def delete(self, ids: Sequence[str]) -> int:
         return await self._count("delete", ids=_known(ids))

@@ -57,7 +57,12 @@ begin
         ),
         freed as (
             delete from {schema}.keys k using gone g
-            where not g.keep and g.is_unique
+            where g.is_unique and (not g.keep and g.span is null or g.span in ('unfinished', 'started', 'debounce'))
+                and k.queue = g.queue and k.task = g.task and k.key = g.key and k.job_id = g.id
+        ),
+        outlived as (
+            update {schema}.keys k set left_as = 'completed' from gone g
+            where g.span = 'period' and not g.keep
                 and k.queue = g.queue and k.task = g.task and k.key = g.key and k.job_id = g.id
         ),
         counted as (
@@ -122,7 +127,12 @@ begin
                 claimed_at = moment, started_at = coalesce(j.started_at, moment), attempt = j.attempt + 1
             where j.ctid = any(array(select place from chosen))
             returning j.id, j.token, j.queue, j.task, j.lane, j.args, j.key, j.attempt, j.max_attempts, j.priority,
-                j.owner, j.options, j.suspect, j.crashes, j.created_at, j.due_at, j.rank
+                j.owner, j.options, j.suspect, j.crashes, j.created_at, j.due_at, j.rank, j.span
+        ),
+        freed as (
+            delete from {schema}.keys k using claimed c
+            where c.span in ('started', 'debounce')
+                and k.queue = c.queue and k.task = c.task and k.key = c.key and k.job_id = c.id
         ),
         counted as (
             insert into {schema}.counts (queue, lane, state, n)
