@@ -119,14 +119,8 @@ local function in_time(id, base, now)
   return true
 end
 
--- Whoever holds a key until it is claimed holds it no longer.
-local function begin(id, base)
-  local window = more_of(id).w
-  if window and (sub(window, 1, 1) == 's' or sub(window, 1, 1) == 'd') then let_key_go(id, read_base(base)) end
-end
-
 local function start(id, base, run, want, now)
-  if has(byte(base, 17), MORE) then begin(id, base) end
+  if has(byte(base, 17), MORE) then long_way().begin(id, base) end
   local taken, answer = want.taken, want.answer
   local token, again = sub(want.tokens, taken * 16 + 1, taken * 16 + 16), ''
   if run then

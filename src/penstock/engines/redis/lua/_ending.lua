@@ -3,16 +3,22 @@
 --   then sections as in a run: n note, r result, e error, q reason of a dead letter, l what follows the
 --   queue in the name of a parked lane, k why it is parked, m the lane where it belongs, c cooldown: double, us.
 --   Flags: 1 refund, 2 keep_place, 4 suspect, 8 crashed, 16 rescued, 32 keep the record, 64 not by its holder.
+local function read_sections(packed, at, last)
+  local texts = {}
+  while at <= last do
+    local name, length = struct.unpack('<c1I4', packed, at)
+    texts[name] = sub(packed, at + 5, at + 4 + length)
+    at = at + 5 + length
+  end
+  return texts
+end
+
 local function read_end(packed)
-  local e, flags, at = { texts = {} }
+  local e, flags, at = {}
   e.id, e.token, e.ran_for, e.state, flags, e.delay, at = struct.unpack('<c16c16dc1Bd', packed)
   e.refund, e.keep_place, e.suspect, e.crashed = has(flags, 1), has(flags, 2), has(flags, 4), has(flags, 8)
   e.rescued, e.keep, e.taken = has(flags, 16), has(flags, 32), has(flags, 64)
-  while at <= #packed do
-    local name, length = struct.unpack('<c1I4', packed, at)
-    e.texts[name] = sub(packed, at + 5, at + 4 + length)
-    at = at + 5 + length
-  end
+  e.texts = read_sections(packed, at, #packed)
   return e
 end
 
