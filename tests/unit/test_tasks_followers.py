@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
+from runtime_kit import make_worker
 
 from penstock import (
     Context,
@@ -21,6 +24,7 @@ from penstock import (
     Unrecoverable,
 )
 from penstock.runtime import running
+from penstock.tasks.loading import load_app
 from penstock.testing import sandbox
 
 ENDS: dict[str, Exception] = {
@@ -58,7 +62,7 @@ class Pages:
         async def wrong(ctx: Context, what: str) -> None:
             call: Any = {
                 "other app": lambda: Pages().fetch.call(n=1),
-                "gated": lambda: gated.call(),
+                "gated": gated.call,
             }[what]()
             ctx.enqueue(call)
 
@@ -181,8 +185,6 @@ async def test_a_run_that_passed_its_timeout_enqueues_nothing(pages: Pages) -> N
 
     @app.task(timeout=0.01, retry="none")
     async def slow(ctx: Context) -> None:
-        import asyncio
-
         ctx.enqueue(pages.fetch_sync.call(n=0))
         await asyncio.sleep(60)
 
@@ -226,9 +228,7 @@ async def steps(ctx: Context) -> list[int]:
 
 
 @pytest.fixture
-def app_of_children(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Penstock:
-    from penstock.tasks.loading import load_app
-
+def app_of_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Penstock:
     path = tmp_path / "children_that_chain.py"
     path.write_text(APP)
     monkeypatch.setenv("PENSTOCK_APP", f"{path}:app")
@@ -238,8 +238,6 @@ def app_of_children(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Penstock:
 
 async def run_all(app: Penstock, ref: str) -> None:
     """A worker that knows where its app is, until nothing is due."""
-    from runtime_kit import make_worker
-
     worker = make_worker(app, app_ref=ref)
     await app.engine.register(worker.info(), 60.0)
     await worker.run(burst=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -268,9 +267,8 @@ async def test_a_time_that_cannot_be_is_refused(seconds: Any) -> None:
 
 
 @pytest.fixture
-def no_pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("penstock.runtime.errands.FIRST_PAUSE", 0.0)
-    yield
 
 
 def failing(app: Penstock, verb: str, *errors: Exception) -> None:
@@ -289,7 +287,8 @@ def failing(app: Penstock, verb: str, *errors: Exception) -> None:
     setattr(engine, verb, call)
 
 
-async def test_a_short_outage_does_not_fail_the_run(shop: Shop, no_pauses: None) -> None:
+@pytest.mark.usefixtures("no_pauses")
+async def test_a_short_outage_does_not_fail_the_run(shop: Shop) -> None:
     async with sandbox(shop.app) as box:
         failing(shop.app, "steps", EngineUnavailable("away"))
         failing(shop.app, "save_step", OutcomeUnknown("lost"), EngineUnavailable("away"))
@@ -299,7 +298,8 @@ async def test_a_short_outage_does_not_fail_the_run(shop: Shop, no_pauses: None)
         assert shop.done == ["price", "charge"]
 
 
-async def test_a_long_outage_fails_the_attempt_and_not_the_job(shop: Shop, no_pauses: None) -> None:
+@pytest.mark.usefixtures("no_pauses")
+async def test_a_long_outage_fails_the_attempt_and_not_the_job(shop: Shop) -> None:
     async with sandbox(shop.app) as box:
         failing(shop.app, "steps", *[EngineUnavailable("away")] * 6)
         job = await shop.order.aenqueue(number=1)
