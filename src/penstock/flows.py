@@ -42,7 +42,8 @@ class Flows:
     async def cancel(self, flow_id: str, reason: str) -> FlowCancelled:
         """Cancel what has not ended of a flow, in one step; what runs is asked to stop."""
         found = await self.flow(flow_id)
-        left = [job.id for job in found.jobs if not job.state.finished]
+        # The last ones first: each gets the reason as its note, not that one it waited for was cancelled.
+        left = [job.id for job in reversed(found.jobs) if not job.state.finished]
         if not left:
             raise ActionRefused(f"all jobs of flow {flow_id} have ended already")
         states = await self._engine.cancel(left, reason)
