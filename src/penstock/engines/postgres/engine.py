@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from penstock.engine import (
     CancelOrder,
@@ -19,11 +18,13 @@ from penstock.engine import (
     Want,
     WorkerInfo,
 )
-from penstock.engines.postgres import durability, enqueue, examine, failures, migrate, settle
+from penstock.engines.postgres import durability, enqueue, examine, failures, migrate
+from penstock.engines.postgres.breakers import Breakers
 from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.inspect import Inspection
 from penstock.engines.postgres.listener import Listener
 from penstock.engines.postgres.rescue import Rescue
+from penstock.engines.postgres.settle import Step, other_call
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
@@ -34,7 +35,7 @@ from penstock.model.states import State
 TOO_LONG_BLOCKED = "the jobs it waited for had not ended by its deadline"
 
 
-class PostgresEngine(Inspection):
+class PostgresEngine(Inspection, Breakers):
     """Jobs in one schema of a PostgreSQL database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(
@@ -125,7 +126,7 @@ class PostgresEngine(Inspection):
 
     async def claim(self, want: Want) -> Claimed:
         self._listener.look(want.queues)
-        step = settle.Step([], want)
+        step = Step([], want)
         settled = step.read(
             await self._database.run(*step.calls(self._sql, self._clock.now()), repeatable=False)
         )
@@ -136,14 +137,31 @@ class PostgresEngine(Inspection):
     async def settle(
         self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False
     ) -> Settled:
-        step = settle.Step(ends, want)
+        step = Step(ends, want)
         self._listener.look(want.queues if want is not None else ())
         calls = step.calls(self._sql, self._clock.now())
-        settled = step.read(await self._database.run(*calls, repeatable=False) if calls else [])
+        if any(end.then for end in ends):
+            settled = await self._database.transact(lambda c: self._follow(c, step, calls), repeatable=False)
+        else:
+            settled = step.read(await self._database.run(*calls, repeatable=False) if calls else [])
         if again and (missing := step.missing(settled)):
             ids, tokens = [end.id for end in missing], [end.token for end in missing]
             settled = step.recognise(settled, await self._do("ended_by", ids=ids, tokens=tokens))
         return settled
+
+    async def _follow(self, connection: Connection, step: Step, calls: Sequence[Call]) -> Settled:
+        """Settle, and put in what follows from the runs that completed."""
+        settled = step.read([await query(connection, call) for call in calls])
+        if followers := step.followers(settled):
+            # `again`: a run that was rescued may have come as far before, and its ids be known.
+            plan = enqueue.plan(self.schema, followers, again=True, now=self._clock.now())
+            await query(connection, Call(plan.sql, plan.values))
+        return settled
+
+    async def save_step(self, job_id: str, token: str, name: str, value: str) -> bool:
+        if not (is_id(job_id) and is_id(token)):
+            return False
+        return bool(await self._do("save_step", id=job_id, token=token, name=name, value=value))
 
     async def progress(self, job_id: str, token: str, progress: str) -> bool:
         if not (is_id(job_id) and is_id(token)):
@@ -157,7 +175,7 @@ class PostgresEngine(Inspection):
             ends = [Settlement(job_id, token, NOT_RECEIVED) for job_id, token in found]
             if ends:
                 now = self._clock.now()
-                await query(connection, settle.other_call(self._sql, ends, now, by_holder=False))
+                await query(connection, other_call(self._sql, ends, now, by_holder=False))
             return len(ends)
 
         names = {"worker": worker, "request": request}
@@ -210,6 +228,7 @@ class PostgresEngine(Inspection):
 
         await self._do("fold_counts")
         await self._do("drop_flows")
+        await self._do("drop_keys")
         await self._database.transact(drop_lanes, repeatable=True)
 
     # -- operate ------------------------------------------------------------------------------------
@@ -222,6 +241,9 @@ class PostgresEngine(Inspection):
 
     async def promote(self, ids: Sequence[str]) -> int:
         return await self._count("promote", ids=_known(ids))
+
+    async def reschedule(self, ids: Sequence[str], delay: float) -> int:
+        return await self._count("reschedule", ids=_known(ids), delay=float(delay))
 
     async def delete(self, ids: Sequence[str]) -> int:
         return await self._count("delete", ids=_known(ids))
@@ -242,10 +264,6 @@ class PostgresEngine(Inspection):
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         await self._do("set_paused", queue=queue, paused=paused)
-
-    async def _count(self, statement: str, /, **values: Any) -> int:
-        count: int = (await self._do(statement, **values))[0][0]
-        return count
 
 
 def _known(ids: Iterable[str]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from penstock.engines.postgres.catalog import catalog
 from penstock.engines.postgres.database import Connection
 from penstock.engines.postgres.straight import Rows
-from penstock.model.job import Enqueued, NewJob, Ties
+from penstock.model.job import RECORD, Enqueued, NewJob, Ties
 from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State
 
@@ -67,6 +67,8 @@ def _fields(job: NewJob) -> dict[str, Any]:
     for name in _OPTIONAL:
         if (value := getattr(job, name)) != getattr(_DEFAULTS, name):
             fields[name] = value
+    if job.unique and job.window != RECORD:
+        fields |= {"window": job.window.kind, "window_seconds": job.window.seconds}
     if job.ties is not None:
         fields["ties"] = _set_fields(job.ties)
     return fields
@@ -78,7 +80,7 @@ def _set_fields(ties: Ties) -> dict[str, Any]:
 
 def is_plain(job: NewJob) -> bool:
     """Whether COPY can take it."""
-    return job.ties is None
+    return job.ties is None and (job.window == RECORD or not job.unique)
 
 
 class Batch:

@@ -9,38 +9,16 @@ from typing import Any
 
 from penstock.engine import DeadFilter, Flow, JobFilter, Parked, QueueState, WorkerInfo
 from penstock.engines.postgres import listing
-from penstock.engines.postgres.address import check_hosts
-from penstock.engines.postgres.catalog import catalog
-from penstock.engines.postgres.database import Call, Database
-from penstock.engines.postgres.pool import Pool
-from penstock.engines.postgres.straight import Rows
+from penstock.engines.postgres.base import Base
+from penstock.engines.postgres.database import Call
 from penstock.engines.records import dead_letter_from, job_from
-from penstock.model.clock import Clock
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
-from penstock.model.names import check_schema
 from penstock.model.states import State
 
 
-class Inspection:
-    """A database and its statements; every verb here is bounded, and none changes anything."""
-
-    def __init__(self, url: str, schema: str, clock: Clock, pool_size: int) -> None:
-        self.schema = check_schema(schema)
-        self._sql = catalog(schema)
-        self._clock = clock
-        self._pool = Pool(url, pool_size)
-        check_hosts(url)
-        self._database = Database(self._pool)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._pool.address}, schema={self.schema!r})"
-
-    async def _do(self, statement: str, /, **values: Any) -> Rows:
-        """Run one statement that may be run twice without harm."""
-        call = Call(self._sql[statement], {"now": self._clock.now(), **values})
-        (rows,) = await self._database.run(call, repeatable=True)
-        return rows
+class Inspection(Base):
+    """Every verb here is bounded, and none changes anything."""
 
     async def get(self, job_id: str) -> Job | None:
         if not is_id(job_id):
@@ -52,6 +30,9 @@ class Inspection:
         ids_tell_time = self._clock.now() is None  # they are made by a host's clock, whatever a test's says
         page = listing.job_page(self._sql["list_jobs"], where, limit, after, ids_tell_time=ids_tell_time)
         return [_job(row) for row in await self._database.records(page)]
+
+    async def steps(self, job_id: str) -> dict[str, str]:
+        return dict(await self._do("steps", id=job_id)) if is_id(job_id) else {}
 
     async def flow(self, flow_id: str) -> Flow | None:
         members = Call(self._sql["flow_jobs"], {"flow": flow_id})

@@ -43,9 +43,13 @@ create table {schema}.jobs (
     origin text,
     feeds boolean not null default false,  -- others may come that name it
     tied boolean not null default false,  -- its end is told to others: it feeds, or is in a flow
+    stepped boolean not null default false,  -- it has rows in `steps`
+    span text,  -- how long it holds its key; null: while its record lives
+    span_seconds double precision,
     -- What another program writes here must be readable, or it would break every list.
     constraint priority_is_1_to_4 check (priority between 1 and 4),
     constraint one_attempt_at_least check (max_attempts >= 1),
+    constraint window_is_known check (span in ('unfinished', 'started', 'period', 'debounce')),
     constraint state_is_unfinished check (state in ('waiting', 'delayed', 'blocked', 'active')),
     constraint instants_before_year_9000
         check (greatest(created_at, due_at, expires_at) < timestamptz '9000-01-01 00:00:00+00')
@@ -107,6 +111,7 @@ create table {schema}.finished (
     flow_place bigint,
     shelf text,
     origin text,
+    stepped boolean not null default false,
     pinned boolean not null default false  -- its flow has not ended: it is neither pruned nor counted as kept
 ) with (
     autovacuum_vacuum_scale_factor = 0.05,
@@ -145,14 +150,27 @@ create sequence {schema}.flow_places;
 -- A job that has ended, and what others must know of it.
 create type {schema}.ended_job as (id uuid, state text, flow text, feeds boolean);
 
+-- Results of named pieces of a run, in the order in which they were first kept.
+create table {schema}.steps (
+    job_id uuid not null,
+    name text not null,
+    place bigint generated always as identity,
+    value text not null,
+    primary key (job_id, name)
+);
+
 -- Who holds a given key. Minted keys need no row.
 create table {schema}.keys (
     queue text not null,
     task text not null,
     key text not null,
     job_id uuid not null,
+    until timestamptz,  -- of a period: it is held that long at least
+    left_as text,  -- how its holder ended, where that has left no record
     primary key (queue, task, key)
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000);
+
+create index keys_left on {schema}.keys (until) where left_as is not null;
 
 create table {schema}.dead_letters (
     job_id uuid primary key,
@@ -172,7 +190,9 @@ create table {schema}.dead_letters (
     ran_for double precision not null,
     failed_at timestamptz not null,
     recovered_at timestamptz,
-    recovered_as uuid
+    recovered_as uuid,
+    span text,
+    span_seconds double precision
 );
 create index dead_letters_open on {schema}.dead_letters (job_id) where recovered_as is null;
 create index dead_letters_queue on {schema}.dead_letters (queue, task, job_id);

@@ -24,20 +24,25 @@ begin
         0::double precision, false, 0, 0, false, null::uuid,
         null::uuid[], case when j.blocked then moment + (j.ties ->> 'deadline')::double precision * interval '1 s' end,
         j.ties ->> 'at_deadline', j.flow, case when j.flow is not null then nextval('{schema}.flow_places') end,
-        j.ties ->> 'shelf', j.ties ->> 'origin', j.feeds, j.feeds or j.flow is not null
+        j.ties ->> 'shelf', j.ties ->> 'origin', j.feeds, j.feeds or j.flow is not null,
+        false, j.span, case when j.span is not null then j.window_seconds end
     from (
         select
             coalesce(g.id, {schema}.uuid7(moment)) as id, coalesce(g.queue, 'default') as queue, g.task,
             coalesce(g.args, '{}') as args, g.key, g.lane, g.owner, g.options,
             g.key is not null and coalesce(g."unique", g.key <> '') as is_unique,
             coalesce(g.priority, 3::smallint) as priority, coalesce(g.max_attempts, 3) as max_attempts,
-            moment + coalesce(g.delay, 0) * interval '1 s' as due, g.expire_after,
+            moment + interval '1 s' * (
+                coalesce(g.delay, 0) + case when w.span = 'debounce' then coalesce(g.window_seconds, 0) else 0 end
+            ) as due, g.expire_after, w.span, coalesce(g.window_seconds, 0) as window_seconds,
             g.ties, coalesce(json_array_length(g.ties -> 'after'), 0) > 0 as blocked,
             g.ties -> 'flow' ->> 0 as flow, coalesce((g.ties ->> 'feeds')::boolean, false) as feeds
         from json_to_recordset(jobs) as g (
             id uuid, queue text, task text, args text, key text, "unique" boolean, priority smallint,
             delay double precision, max_attempts integer, owner text, expire_after double precision, options text,
-            lane text, ties json)
+            lane text, ties json, "window" text, window_seconds double precision),
+            lateral (select case when g.key is not null and coalesce(g."unique", g.key <> '')
+                                 then nullif(g."window", 'record') end as span) w
     ) j;
 end
 $$;
@@ -71,7 +76,10 @@ $$;
 --     task          text      name of the registered task
 --     queue         text      "default"
 --     args          object    {}; or a string that holds the JSON text (a must where it has \u0000)
---     key           text      idempotency key; one job per (queue, task, key) while its record lives
+--     key           text      idempotency key; one job per (queue, task, key), for as long as `window` says
+--     window        text      "record": while its record lives; "unfinished": until it ends; "started": until it is
+--                             first claimed; "period": for `window_seconds` and until it ends; "debounce": until it is
+--                             first claimed, and each newcomer replaces it and puts it off by its `window_seconds`
 --     unique        boolean   false: the key is not enforced
 --     priority      integer   1 critical, 2 high, 3 medium (default), 4 low
 --     delay         number    seconds until due, 0
@@ -133,10 +141,14 @@ begin
     given := array(select i.id from unnest(items) i);
     for round in 1..10 loop
         -- Sorted, so that two batches with the same keys wait for each other and never in a circle.
-        insert into {schema}.keys (queue, task, key, job_id)
-        select distinct on (i.queue, i.task, i.key) i.queue, i.task, i.key, i.id
+        insert into {schema}.keys (queue, task, key, job_id, until)
+        select distinct on (i.queue, i.task, i.key) i.queue, i.task, i.key, i.id,
+            case when i.span = 'period' then moment + i.span_seconds * interval '1 s' end
         from unnest(items) with ordinality i
         where i.is_unique
+            -- A job that gave its key up before the end does not get it again.
+            and (i.span is null or not exists (select from {schema}.jobs o where o.id = i.id))
+            and (not again or not exists (select from {schema}.finished o where o.id = i.id))
         order by i.queue, i.task, i.key, i.ordinality
         on conflict do nothing;
 
@@ -164,11 +176,14 @@ begin
             from (
                 select o.id, o.state from {schema}.jobs o where o.id in (i.id, k.job_id)
                 union all
-                select o.id, o.state from {schema}.finished o where o.id in (i.id, k.job_id)
+                select o.id, o.state from {schema}.finished o
+                where o.id = i.id or (o.id = k.job_id and (k.until is null or k.until > moment))
+                union all
+                select k.job_id, k.left_as where k.left_as is not null and k.until > moment
             ) f
             order by f.id <> i.id limit 1
         ) r on true;
-        if array_position(ids, null) is null then
+        if array_position(ids, null) is null and {schema}.put_off(items, ids, moment) then
             if strpos(jobs::text, '"ties"') > 0 and cardinality(made) > 0 then
                 states := {schema}.tie(jobs, given, made, ids, states, moment);
             end if;
@@ -177,7 +192,8 @@ begin
             return;
         end if;
 
-        -- The keys of jobs that are gone without a trace are free; those re-pointed meanwhile are not.
+        -- The keys of jobs that are gone without a trace, or whose period is over, are free; those re-pointed
+        -- meanwhile are not.
         delete from {schema}.keys k using unnest(items) i
         where i.is_unique and k.queue = i.queue and k.task = i.task and k.key = i.key
             and k.job_id = any(stale);

@@ -31,25 +31,31 @@ begin
         select id, queue, task, lane, end_state, args, key, is_unique, priority, attempt, max_attempts, created_at,
             due_at, expires_at, started_at, claimed_at, moment, owner, options, worker, ended_token, progress,
             null, last_note, errors, ran_for, suspect, crashes, rescues, cancel_requested, recovered_from, after,
-            deadline_at, flow, flow_place, shelf, origin, flow is not null
+            deadline_at, flow, flow_place, shelf, origin, stepped, flow is not null
         from gone
         on conflict (id) do nothing
     ),
     buried as (
         insert into {schema}.dead_letters (
             job_id, queue, task, args, key, is_unique, priority, max_attempts, owner, options, reason, error,
-            attempts, first_started_at, ran_for, failed_at)
+            attempts, first_started_at, ran_for, failed_at, span, span_seconds)
         select id, queue, task, args, key, is_unique, priority, max_attempts, owner, options, cause, errors -> -1,
-            attempt, started_at, ran_for, moment
+            attempt, started_at, ran_for, moment, span, span_seconds
         from gone where end_state = 'failed'
         on conflict (job_id) do nothing
+    ),
+    freed as (
+        delete from {schema}.keys k using gone g
+        where g.is_unique and g.span in ('unfinished', 'started', 'debounce')
+            and k.queue = g.queue and k.task = g.task and k.key = g.key and k.job_id = g.id
     ),
     cut as (
         delete from {schema}.edges e using gone g where g.state = 'blocked' and e.job_id = g.id
     ),
     counted as (
         insert into {schema}.counts (queue, lane, state, n)
-        select queue, case state when 'waiting' then nullif(lane, queue) end, state, -count(*) from gone group by 1, 2, 3
+        select queue, case state when 'waiting' then nullif(lane, queue) end, state, -count(*)
+        from gone group by 1, 2, 3
         union all
         select queue, null, end_state, count(*) from gone group by 1
         union all

@@ -75,7 +75,8 @@ begin
                 j.max_attempts, j.created_at, j.due_at, j.expires_at, j.started_at, j.claimed_at, j.owner, j.options,
                 j.worker, j.token, j.ended_token, j.progress, h.result, h.note, h.errors, h.ran_for, h.suspect,
                 h.crashes, h.rescues, j.cancel_requested, j.recovered_from, j.after, j.deadline_at, j.flow,
-                j.flow_place, j.shelf, j.origin, j.feeds, j.tied, h.reason, h.keep or h.state <> 'completed' as keep
+                j.flow_place, j.shelf, j.origin, j.feeds, j.tied,
+                j.stepped, j.span, j.span_seconds, h.reason, h.keep or h.state <> 'completed' as keep
         ),
         kept as (
             insert into {schema}.finished (
@@ -85,22 +86,23 @@ begin
                 expires_at, started_at, claimed_at, moment, owner, options, worker,
                 case when by_holder then token else ended_token end, progress, result, note, errors, ran_for,
                 suspect, crashes, rescues, cancel_requested, recovered_from, after, deadline_at, flow, flow_place,
-                shelf, origin, flow is not null
+                shelf, origin, stepped, flow is not null
             from gone where keep
             on conflict (id) do nothing
         ),
         buried as (
             insert into {schema}.dead_letters (
                 job_id, queue, task, args, key, is_unique, priority, max_attempts, owner, options, reason, error,
-                attempts, first_started_at, ran_for, failed_at)
+                attempts, first_started_at, ran_for, failed_at, span, span_seconds)
             select id, queue, task, args, key, is_unique, priority, max_attempts, owner, options,
-                coalesce(reason, 'failed'), errors -> -1, attempt, started_at, ran_for, moment
+                coalesce(reason, 'failed'), errors -> -1, attempt, started_at, ran_for, moment, span,
+                span_seconds
             from gone where state = 'failed'
             on conflict (job_id) do nothing
         ),
         freed as (
             delete from {schema}.keys k using gone g
-            where not g.keep and g.is_unique
+            where g.is_unique and g.span in ('unfinished', 'started', 'debounce')
                 and k.queue = g.queue and k.task = g.task and k.key = g.key and k.job_id = g.id
         ),
         counted as (

@@ -9,11 +9,13 @@ with turn as (
 ),
 beyond as (
     (select id from {schema}.finished
-     where coalesce(shelf, queue) = %(queue)s and not pinned and (state = 'completed') and %(keep_completed)s::bigint is not null
+     where coalesce(shelf, queue) = %(queue)s and not pinned
+        and (state = 'completed') and %(keep_completed)s::bigint is not null
      order by finished_at desc, id desc offset coalesce(%(keep_completed)s::bigint, 0) limit %(limit)s)
     union
     (select id from {schema}.finished
-     where coalesce(shelf, queue) = %(queue)s and not pinned and not (state = 'completed') and %(keep_failed)s::bigint is not null
+     where coalesce(shelf, queue) = %(queue)s and not pinned
+        and not (state = 'completed') and %(keep_failed)s::bigint is not null
      order by finished_at desc, id desc offset coalesce(%(keep_failed)s::bigint, 0) limit %(limit)s)
     union
     (select f.id from {schema}.finished f
@@ -28,7 +30,8 @@ beyond as (
 ),
 doomed as (
     select f.ctid as place from {schema}.finished f
-    where f.id = any(array(select id from beyond)) and not f.pinned and (%(run)s::text is null or exists (select from turn))
+    where f.id = any(array(select id from beyond)) and not f.pinned
+        and (%(run)s::text is null or exists (select from turn))
     order by f.id limit %(limit)s for update skip locked
 ),
 {_removing}
