@@ -188,7 +188,8 @@ class Model(RuleBasedStateMachine):
 
     def tell_those_who_wait(self, ended: Modelled) -> None:
         for job in [j for j in self.model.values() if j.state is State.BLOCKED and ended.id in j.edges]:
-            self.resolve(job, ended)
+            if job.state is State.BLOCKED:  # the end of one of the others may have ended it too
+                self.resolve(job, ended)
 
     def resolve(self, job: Modelled, ended: Modelled) -> None:
         rule = "ignore" if ended.state is State.COMPLETED else job.edges[ended.id]

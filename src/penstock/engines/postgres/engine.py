@@ -138,24 +138,32 @@ class PostgresEngine(Inspection):
     ) -> Settled:
         step = Step(ends, want)
         self._listener.look(want.queues if want is not None else ())
-        calls = step.calls(self._sql, self._clock.now())
         if any(end.then for end in ends):
-            settled = await self._database.transact(lambda c: self._follow(c, step, calls), repeatable=False)
+            settled = await self._database.transact(lambda c: self._follow(c, ends, want), repeatable=False)
         else:
+            calls = step.calls(self._sql, self._clock.now())
             settled = step.read(await self._database.run(*calls, repeatable=False) if calls else [])
         if again and (missing := step.missing(settled)):
             ids, tokens = [end.id for end in missing], [end.token for end in missing]
             settled = step.recognise(settled, await self._do("ended_by", ids=ids, tokens=tokens))
         return settled
 
-    async def _follow(self, connection: Connection, step: Step, calls: Sequence[Call]) -> Settled:
-        """Settle, and put in what follows from the runs that completed."""
-        settled = step.read([await query(connection, call) for call in calls])
+    async def _follow(self, connection: Connection, ends: Sequence[Settlement], want: Want | None) -> Settled:
+        """Settle, put in what follows from the runs that completed, and claim."""
+        # The worker's row is taken first of all, as always.
+        step = Step(ends, want and want._replace(queues={}, limit=0))
+        settled = await self._step(connection, step)
         if followers := step.followers(settled):
             # `again`: a run that was rescued may have come as far before, and its ids be known.
             plan = enqueue.plan(self.schema, followers, again=True, now=self._clock.now())
             await query(connection, Call(plan.sql, plan.values))
-        return settled
+        if want is None or settled.expired:
+            return settled
+        return (await self._step(connection, Step([], want)))._replace(accepted=settled.accepted)
+
+    async def _step(self, connection: Connection, step: Step) -> Settled:
+        calls = step.calls(self._sql, self._clock.now())
+        return step.read([await query(connection, call) for call in calls])
 
     async def save_step(self, job_id: str, token: str, name: str, value: str) -> bool:
         if not (is_id(job_id) and is_id(token)):
