@@ -28,10 +28,8 @@ from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
 from penstock.model.job import Enqueued, NewJob
-from penstock.model.outcome import EXPIRED, NOT_RECEIVED
+from penstock.model.outcome import EXPIRED, NOT_RECEIVED, UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
-
-TOO_LONG_BLOCKED = "the jobs it waited for had not ended by its deadline"
 
 
 class PostgresEngine(Inspection):
@@ -211,7 +209,8 @@ class PostgresEngine(Inspection):
         )
 
     async def expire(self, limit: int) -> int:
-        return await self._count("expire", limit=limit, late=EXPIRED, too_long=TOO_LONG_BLOCKED)
+        notes = {"upstream_late": UPSTREAM_LATE, "upstream_missing": UPSTREAM_MISSING}
+        return await self._count("expire", limit=limit, expired=EXPIRED, **notes)
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(

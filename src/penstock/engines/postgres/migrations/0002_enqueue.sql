@@ -179,7 +179,7 @@ begin
                 select o.id, o.state from {schema}.finished o
                 where o.id = i.id or (o.id = k.job_id and (k.until is null or k.until > moment))
                 union all
-                select k.job_id, k.left_as where k.left_as is not null and k.until > moment
+                select k.job_id, 'completed' where k.outlives and k.until > moment
             ) f
             order by f.id <> i.id limit 1
         ) r on true;
