@@ -24,6 +24,7 @@ from penstock.tasks.client import Client
 from penstock.tasks.declare import Declare
 from penstock.tasks.declared import TaskOptions
 from penstock.tasks.events import calls_for
+from penstock.tasks.flow import Flow
 from penstock.tasks.gate import Switch, WhenDisabled
 from penstock.tasks.handle import JobHandle
 from penstock.tasks.home import Opened
@@ -97,9 +98,10 @@ class Penstock(Scheduling):
         """Make a task of a function: `@app.task`, or `@app.task(queue="email", timeout=30)`.
 
         Options: queue, name, description, timeout, key, retry, priority, execute, expire_after, classify,
-        enabled, when_disabled, rate, rate_key, concurrency, needs and on. `rate` and `concurrency` hold over
-        all workers, with `rate_key` for each key by itself; `needs` names breakers, `on` an event. What is
-        not given is inherited from the queue, then from the settings.
+        enabled, when_disabled, rate, rate_key, concurrency, needs, on and unique. `rate` and `concurrency`
+        hold over all workers, with `rate_key` for each key by itself; `needs` names breakers, `on` an event;
+        `unique` says for how long a key keeps others out. What is not given is inherited from the queue, then
+        from the settings.
         """
         return self._declare
 
@@ -199,6 +201,10 @@ class Penstock(Scheduling):
     async def aemit(self, event: str, payload: Mapping[str, Any] | None = None) -> list[JobHandle[Any]]:
         """Put in a job of every task with `on=event`, all or none, with what each takes of the payload."""
         return await self._client.asend_many(calls_for(self.registry, event, payload))
+
+    def flow(self, name: str) -> Flow:
+        """A new flow: jobs with edges between them, enqueued as one."""
+        return Flow(self._client, name)
 
     def call_by_name(self, task: str, args: Mapping[str, Any]) -> Call[Any]:
         """A call of the task of this name; UnknownTask or InvalidArguments where it cannot be."""

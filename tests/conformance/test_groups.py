@@ -283,7 +283,7 @@ async def test_keys_may_hold_anything(engine, worker):
     await engine.enqueue([new(lane=lane(key)) for key in keys for _ in range(2)])
     held = await claim(engine)
     assert sorted(h.lane for h in held) == sorted(lane(key) for key in keys)
-    assert not any((await read(engine, h.id)).parked for h in held)
+    assert [(await read(engine, h.id)).parked for h in held] == [False] * len(keys)
 
 
 async def test_groups_tell_what_runs_under_them(engine, worker):

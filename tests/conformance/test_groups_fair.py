@@ -73,6 +73,7 @@ async def test_priorities_hold_inside_a_lane(engine, worker):
 async def test_the_open_lane_and_limited_ones_take_turns(engine, worker, clock):
     await engine.put_groups([Group(GROUP, per_key=Limit(concurrency=100))])
     await engine.enqueue(news(100, lane=lane("a")))
+    await engine.beat(worker, 60)
     clock.advance(3 * TURN_COST)
     opened = news(10)
     await engine.enqueue(opened)

@@ -77,7 +77,7 @@ def until_a_fork_begins(inside: threading.Event):
     """A write that is still under way when the process forks."""
 
     def verb(tx) -> None:
-        tx.change("keys_take", ("default", "hello", "held", "job"))
+        tx.change("keys_take", ("default", "hello", "held", "job", None))
         inside.set()
         while not forks._forking.locked():
             time.sleep(0.001)

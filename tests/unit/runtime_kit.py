@@ -113,7 +113,8 @@ class Ear:
 
     async def progress(self, text: str) -> None:
         if self._on_progress is not None:
-            return await self._on_progress(text)
+            await self._on_progress(text)
+            return
         self.told.append(json.loads(text))
         self.heard.set()
 

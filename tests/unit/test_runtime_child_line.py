@@ -173,7 +173,7 @@ def test_followers_are_told_at_once_and_bounded() -> None:
 
 def test_only_the_run_in_hand_hears_the_answer_to_its_errand() -> None:
     said = Said()
-    inbox = solo_child.Inbox(io.BytesIO())
+    inbox = solo_child.Inbox(Endless())
     inbox.link = said.line
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(said.line.do_sync, STEPS)

@@ -15,7 +15,7 @@ from penstock.cli.output import ago, print_json, print_table, say
 from penstock.tasks.spec import Spec
 from penstock.timetable import Detail, Entry
 
-HELP = "List schedules, show one with its next runs, fire, pause and resume them."
+HELP = "List, show, fire, pause and resume schedules."
 
 
 class _NameOrVerb(TyperGroup):
@@ -52,7 +52,7 @@ def list_schedules(context: typer.Context, app: AppOption = None, as_json: JsonO
 
 @schedules.command("show")
 def show(name: str, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Show a schedule, its next ten runs in its zone and in UTC, and its latest ticks."""
+    """Show a schedule, its next ten runs in its zone and in UTC, its latest ticks."""
     found = with_ops(app, lambda ops: ops.timetable.schedule(name))
     if as_json:
         print_json(_detail_json(found))

@@ -19,6 +19,7 @@ from penstock.engine import (
     WorkerInfo,
 )
 from penstock.engines.postgres import durability, enqueue, examine, failures, migrate
+from penstock.engines.postgres.breakers import Breakers
 from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.inspect import Inspection
 from penstock.engines.postgres.listener import Listener
@@ -32,7 +33,7 @@ from penstock.model.outcome import EXPIRED, NOT_RECEIVED, UPSTREAM_LATE, UPSTREA
 from penstock.model.states import State
 
 
-class PostgresEngine(Inspection):
+class PostgresEngine(Inspection, Breakers):
     """Jobs in one schema of a PostgreSQL database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(

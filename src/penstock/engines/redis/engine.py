@@ -24,10 +24,10 @@ from penstock.engine import (
 from penstock.engines.redis import enqueue, examine, migrate
 from penstock.engines.redis.bell import Bell
 from penstock.engines.redis.codec import STATES, raw_id, text_id
-from penstock.engines.redis.inspect import Inspection
 from penstock.engines.redis.instants import SECOND, micro, number, stored
 from penstock.engines.redis.recover import Recoveries
 from penstock.engines.redis.rescue import Rescue
+from penstock.engines.redis.schedules import Schedules
 from penstock.engines.redis.settle import Ends, Wanted, pack_end
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
@@ -39,7 +39,7 @@ from penstock.model.states import State
 logger = logging.getLogger(__name__)
 
 
-class RedisEngine(Inspection):
+class RedisEngine(Schedules):
     """Jobs under one prefix of a Redis database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(self, url: str, *, schema: str = "penstock", clock: Clock | None = None) -> None:

@@ -22,6 +22,7 @@ from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State
 
 _NONE: dict[bytes, bytes] = {}
+_STANDING = (State.WAITING, State.DELAYED)
 
 
 def arguments(jobs: Sequence[NewJob]) -> list[bytes]:
@@ -91,15 +92,12 @@ def _extras(job: NewJob) -> dict[bytes, bytes]:
 
 def answers(jobs: Sequence[NewJob], there: Sequence[Any]) -> list[Enqueued]:
     """One answer for each job; `there` tells of those that were not created, and those that are blocked."""
-    told = [
-        Enqueued(
-            job.id,
-            State.DELAYED if job.delay > 0 or (job.unique and delay_of(job) > 0) else State.WAITING,
-            False,
-        )
-        for job in jobs
-    ]
+    told = [Enqueued(job.id, _STANDING[_is_delayed(job)], False) for job in jobs]
     for place, raw, letter in zip(*[iter(there)] * 3, strict=True):
         job_id = text_id(raw)
         told[place] = Enqueued(job_id, STATES[letter.decode()], job_id != jobs[place].id)
     return told
+
+
+def _is_delayed(job: NewJob) -> bool:
+    return job.delay > 0 or (job.unique and delay_of(job) > 0)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from penstock.engine import Want
+from penstock.engine import Claimed, Want
+from penstock.engines.sqlite import lanes, limited
+from penstock.engines.sqlite.groups import GroupRow, load
 from penstock.engines.sqlite.instants import instant
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.engines.sqlite.traits import STARTS_FREE
@@ -30,13 +32,33 @@ class Candidate(NamedTuple):
     queue: str
 
 
-def claim(tx: Tx, want: Want) -> list[Claim]:
-    """Take what the worker can run now, in rank order."""
+def claim(tx: Tx, want: Want) -> Claimed:
+    """Take what the worker can run now, whose turn it is."""
     if not is_alive(tx, want.worker):
         raise WorkerExpired(
             f"worker {want.worker} missed its heartbeats and was given up; begin under a new id"
         )
-    ids = json.dumps(_first_in_rank(_candidates(tx, want), want))
+    lanes.write(tx)
+    groups = load(tx)
+    tx.has_groups = bool(groups)
+    if limited.concerning(groups, want):
+        return _claim_limited(tx, want, groups)
+    return Claimed(_take(tx, want, _first_in_rank(_candidates(tx, want), want)))
+
+
+def _claim_limited(tx: Tx, want: Want, groups: Mapping[str, GroupRow]) -> Claimed:
+    lanes.reopen(tx, groups)
+    unlimited = [*_lanes(tx, want)]
+    queues = {lane.queue for lane in unlimited}
+    ids = limited.Round(tx, want, queues, groups).take(unlimited)
+    claims = {claim.id: claim for claim in _take(tx, want, ids)}
+    lanes.write(tx)
+    return Claimed([claims[job_id] for job_id in ids], limited.next_in(tx, queues))
+
+
+def _take(tx: Tx, want: Want, found: Sequence[str]) -> list[Claim]:
+    """Make these jobs the worker's."""
+    ids = json.dumps(found)
     if not tx.change("claim", {"worker": want.worker, "request": want.request, "now": tx.now, "ids": ids}):
         return []
     # Read back in a statement of its own: RETURNING takes twice as long for wide rows.

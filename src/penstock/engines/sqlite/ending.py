@@ -6,6 +6,7 @@ import json
 import sqlite3
 from typing import Any, TypeAlias
 
+from penstock.engines.sqlite.groups import cool
 from penstock.engines.sqlite.instants import HEAD_START_US, instant, micro
 from penstock.engines.sqlite.session import Tx
 from penstock.engines.sqlite.ties import finish
@@ -25,7 +26,7 @@ def take_back(tx: Tx, row: sqlite3.Row, outcome: Outcome) -> State:
 
 def end_run(tx: Tx, job: Values, outcome: Outcome, ran_for: float = 0.0, *, keep: bool = True) -> State:
     """Write an outcome to an active job; the state it is in afterwards."""
-    error = _stamped(outcome.error, tx.now)
+    error, cooldown = _stamped(outcome.error, tx.now), outcome.cooldown
     job["errors"] = _appended(job["errors"], error)
     job["attempt"] -= int(outcome.refund)
     job["ran_for"] += ran_for
@@ -35,6 +36,8 @@ def end_run(tx: Tx, job: Values, outcome: Outcome, ran_for: float = 0.0, *, keep
     if job["cancel_requested"] and (not outcome.state.finished or outcome.state is State.CANCELLED):
         outcome = Cancelled(job["note"])
     job["note"] = outcome.note
+    if cooldown > 0:
+        cool(tx, job["lane"], cooldown)
     if not outcome.state.finished:
         _run_again(tx, job, outcome)
     else:
@@ -65,10 +68,10 @@ def _run_again(tx: Tx, job: Values, outcome: Outcome) -> None:
 
 
 def _lane_after(tx: Tx, job: Values, outcome: Outcome) -> str:
-    """A parked job that ran goes back to the open lane, unless it is parked anew."""
+    """A parked job that ran goes back to the open lane, unless it is parked anew or belongs elsewhere."""
     lane: str = job["lane"]
     if outcome.park is None:
-        return job["queue"] if is_parked(lane) else lane
+        return outcome.lane or (job["queue"] if is_parked(lane) else lane)
     park = outcome.park
     lane = parked_lane(job["queue"], park)
     tx.change("lanes_open", (lane, job["queue"], park.task, park.misfit, park.reason))

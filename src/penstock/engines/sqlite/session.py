@@ -9,12 +9,13 @@ from typing import Any, TypeAlias
 
 from penstock.engines.sqlite.beats import Beats
 from penstock.engines.sqlite.statements import SQL
-from penstock.model.lanes import is_parked
+from penstock.model.lanes import is_limited, is_parked
 from penstock.model.states import State
 
 Values: TypeAlias = Sequence[Any] | Mapping[str, Any]
 
 DEAD = "dead"
+_WAITING, _ACTIVE = State.WAITING.value, State.ACTIVE.value
 
 
 class Session:
@@ -24,6 +25,7 @@ class Session:
         self.connection = connection
         self.beats = beats
         self.now = now
+        self.pending: Counter[tuple[str, str]] = Counter()  # by queue and state: counted, not written yet
 
     def rows(self, name: str, values: Values = ()) -> list[sqlite3.Row]:
         """All rows of a named statement."""
@@ -41,7 +43,9 @@ class Tx(Session):
         super().__init__(connection, beats, now)
         self.woken: set[str] = set()  # queues that got waiting jobs
         self.fold_log = False  # checkpoint before this verb is acknowledged
-        self._counts: Counter[tuple[str, str]] = Counter()
+        self.lanes: dict[str, list[int]] = {}  # limited ones: how many more wait and run
+        self.has_groups: bool | None = None  # whether anything is limited; None: nobody has looked
+        self.ran: Counter[tuple[str, str]] = Counter()  # how many more run, by queue and lane
         self._parked: Counter[str] = Counter()
         self._shelves: Counter[tuple[str, str]] = Counter()
 
@@ -54,15 +58,25 @@ class Tx(Session):
 
     def count(self, queue: str, state: str, lane: str, by: int) -> None:
         """Note that `by` jobs more (or fewer) are in this state."""
-        self._counts[queue, state] += by
-        if state == State.WAITING:
+        self.pending[queue, state] += by
+        if state == _WAITING:
             if by > 0:
                 self.woken.add(queue)
             if is_parked(lane):
                 self._parked[lane] += by
+            elif is_limited(lane):
+                self.touch(lane)[0] += by
+        elif state == _ACTIVE:
+            self.ran[queue, lane] += by
+            if is_limited(lane):
+                self.touch(lane)[1] += by
+
+    def touch(self, lane: str) -> list[int]:
+        """Have a limited lane looked at; how many more wait and run in it."""
+        return self.lanes.setdefault(lane, [0, 0])
 
     def count_dead(self, queue: str, by: int) -> None:
-        self._counts[queue, DEAD] += by
+        self.pending[queue, DEAD] += by
 
     def shelve(self, queue: str, state: str, shelf: str | None, by: int) -> None:
         """Note that finished jobs of a queue count on another shelf than its own; None: on none."""
@@ -73,13 +87,13 @@ class Tx(Session):
 
     def finish(self) -> None:
         """Write the sums of what was counted."""
-        sums = [(queue, str(state), n) for (queue, state), n in self._counts.items() if n]
+        sums = [(queue, str(state), n) for (queue, state), n in self.pending.items() if n]
         if sums:
             self.change_many("counts_add", sums)
         if self._parked:
             self.change_many("lanes_add", [(n, lane) for lane, n in self._parked.items()])
         if self._shelves:
             self.change_many("shelves_add", [(*named, n) for named, n in self._shelves.items() if n])
-        self._counts.clear()
+        self.pending.clear()
         self._parked.clear()
         self._shelves.clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from penstock.engine import Settled, Settlement, Want
+from penstock.engine import Claimed, Settled, Settlement, Want
 from penstock.engines.sqlite.claim import claim
 from penstock.engines.sqlite.ending import end_run, take_back
 from penstock.engines.sqlite.enqueue import enqueue
@@ -14,7 +14,7 @@ from penstock.engines.sqlite.session import Tx
 from penstock.engines.sqlite.ties import resolve
 from penstock.engines.sqlite.traits import FEEDS
 from penstock.model.errors import WorkerExpired
-from penstock.model.job import Claim, NewJob
+from penstock.model.job import NewJob
 from penstock.model.outcome import NOT_RECEIVED, Completed
 from penstock.model.states import State
 
@@ -36,8 +36,10 @@ def settle(tx: Tx, ends: Sequence[Settlement], want: Want | None, *, again: bool
         accepted.append(held or (again and _had_ended(tx, end)))
     if followers:
         enqueue(tx, followers, again=True)
-    claims, expired = _next(tx, want)
-    return Settled(accepted, claims, expired)
+    claimed = _next(tx, want)
+    if claimed is None:
+        return Settled(accepted, [], expired=True)
+    return Settled(accepted, claimed.claims, next_in=claimed.next_in)
 
 
 def progress(tx: Tx, job_id: str, token: str, text: str) -> bool:
@@ -100,10 +102,11 @@ def _had_ended(tx: Tx, end: Settlement) -> bool:
     return bool(row["token"] == end.token and row["state"] != _ACTIVE)
 
 
-def _next(tx: Tx, want: Want | None) -> tuple[list[Claim], bool]:
+def _next(tx: Tx, want: Want | None) -> Claimed | None:
+    """The next claims; None where the worker is not alive."""
     if want is None:
-        return [], False
+        return Claimed([])
     try:
-        return claim(tx, want), False
+        return claim(tx, want)
     except WorkerExpired:
-        return [], True
+        return None

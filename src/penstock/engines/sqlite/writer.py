@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from penstock.engines.sqlite.deliver import Answer, Work, deliver
 from penstock.engines.sqlite.failures import is_callers_fault, typed
+from penstock.engines.sqlite.freed import finish
 from penstock.engines.sqlite.session import Tx
 from penstock.engines.sqlite.store import Store
 from penstock.model.errors import EngineError
@@ -136,7 +137,7 @@ def _answer(work: Work, tx: Tx, *, savepoint: bool) -> Answer:
         connection.execute("savepoint verb")
     try:
         value: Any = work.verb(tx)
-        tx.finish()
+        finish(tx)
     except Exception as error:
         if isinstance(error, sqlite3.Error) and not is_callers_fault(error):
             raise

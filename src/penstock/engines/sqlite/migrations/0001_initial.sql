@@ -196,6 +196,27 @@ create table penstock_steps (
   unique (job_id, name)
 );
 
+create table penstock_schedules (
+  id text primary key,
+  spec text not null,
+  source text,
+  next_at integer,
+  paused integer not null default 0,
+  last_due integer,
+  last_job text
+) without rowid;
+
+create index penstock_schedules_next on penstock_schedules (next_at, id) where next_at is not null and not paused;
+
+create table penstock_ticks (
+  schedule text not null,
+  due integer not null,
+  fired_at integer not null,
+  job_id text,
+  note text,
+  primary key (schedule, due)
+) without rowid;
+
 create table penstock_queues (
   name text primary key,
   paused integer not null default 0
@@ -232,6 +253,39 @@ create table penstock_lanes (
   reason text not null,
   jobs integer not null default 0
 ) without rowid;
+
+-- Lanes under one limit; of a queue's own group the jobs are counted in penstock_counts.
+create table penstock_groups (
+  name text primary key,
+  queue text not null,
+  declared text, -- JSON; null: nobody has
+  waiting integer not null default 0,
+  active integer not null default 0,
+  spent_until real not null default 0,
+  cooled_until integer not null default 0
+) without rowid;
+
+create table penstock_limited_lanes (
+  lane text primary key,
+  grp text not null,
+  queue text not null,
+  waiting integer not null,
+  active integer not null,
+  first_rank integer,
+  spent_until real not null,
+  cooled_until integer not null,
+  owed_until integer not null,
+  kind integer,
+  turn_key integer,
+  changes_at integer
+) without rowid;
+
+create index penstock_limited_lanes_line on penstock_limited_lanes (grp, kind, turn_key) where kind is not null;
+create index penstock_limited_lanes_change on penstock_limited_lanes (changes_at) where changes_at is not null;
+create index penstock_limited_lanes_opening on penstock_limited_lanes (grp, changes_at)
+  where kind is null and changes_at is not null;
+create index penstock_limited_lanes_group on penstock_limited_lanes (grp, lane);
+create index penstock_limited_lanes_idle on penstock_limited_lanes (lane) where waiting = 0 and active = 0;
 
 create table penstock_workers (
   id text primary key,

@@ -1,0 +1,48 @@
+"""What a person may ask an engine. Every question is answered from an index."""
+
+from __future__ import annotations
+
+from penstock.engine import DeadFilter, Flow, JobFilter, Parked, QueueState, WorkerInfo
+from penstock.engines.sqlite import flows, inspection, steps, workers
+from penstock.engines.sqlite.opened import Opened
+from penstock.model.job import DeadLetter, Job
+
+
+class Asked(Opened):
+    """The verbs that look."""
+
+    async def get(self, job_id: str) -> Job | None:
+        return await self._read(lambda view: inspection.get(view, job_id))
+
+    async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
+        told = self._clock.now() is None  # ids are made by a host's clock, whatever a test's says
+        return await self._read(lambda view: inspection.jobs(view, where, limit, after, ids_tell_time=told))
+
+    async def steps(self, job_id: str) -> dict[str, str]:
+        return await self._read(lambda view: steps.steps(view, job_id))
+
+    async def flow(self, flow_id: str) -> Flow | None:
+        return await self._read(lambda view: flows.flow(view, flow_id))
+
+    async def flows(self, limit: int, after: str | None = None) -> list[Flow]:
+        return await self._read(lambda view: flows.flows(view, limit, after))
+
+    async def dead_letters(self, where: DeadFilter, limit: int, after: str | None = None) -> list[DeadLetter]:
+        return await self._read(lambda view: inspection.dead_letters(view, where, limit, after))
+
+    async def dead_letter(self, job_id: str) -> DeadLetter | None:
+        return await self._read(lambda view: inspection.dead_letter(view, job_id))
+
+    async def queues(self) -> list[QueueState]:
+        return await self._read(inspection.queues)
+
+    async def dead_count(self) -> int:
+        return await self._read(inspection.dead_count)
+
+    async def workers(self) -> list[WorkerInfo]:
+        return await self._current().beats.run(workers.workers)
+
+    async def parked(self) -> list[Parked]:
+        return await self._read(inspection.parked)
+
+    # -- within -----------------------------------------------------------------------------------

@@ -1,0 +1,44 @@
+"""What an app declares to an engine, and what follows from it: limits and schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from penstock.engine import DueSchedules, Group, GroupState, LaneState, ScheduleRow, Tick, TickRecord
+from penstock.engines.sqlite import groups, lanes, schedules
+from penstock.engines.sqlite.opened import Opened
+
+
+class Declared(Opened):
+    """The verbs about groups and schedules."""
+
+    async def put_groups(self, given: Sequence[Group]) -> None:
+        await self._write(lambda tx: lanes.put_groups(tx, given))
+
+    async def groups(self) -> list[GroupState]:
+        return await self._read(groups.groups)
+
+    async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
+        return await self._read(lambda view: lanes.lanes(view, group, limit, after))
+
+    async def put_schedules(self, rows: Sequence[ScheduleRow]) -> None:
+        await self._write(lambda tx: schedules.put_schedules(tx, rows))
+
+    async def remove_schedules(self, ids: Sequence[str]) -> int:
+        return await self._write(lambda tx: schedules.remove_schedules(tx, ids))
+
+    async def pause_schedule(self, schedule_id: str, paused: bool, next_at: datetime | None) -> bool:
+        return await self._write(lambda tx: schedules.pause_schedule(tx, schedule_id, paused, next_at))
+
+    async def due_schedules(self, limit: int) -> DueSchedules:
+        return await self._read(lambda view: schedules.due_schedules(view, limit))
+
+    async def fire(self, tick: Tick) -> TickRecord | None:
+        return await self._write(lambda tx: schedules.fire(tx, tick))
+
+    async def schedules(self) -> list[ScheduleRow]:
+        return await self._read(schedules.schedules)
+
+    async def ticks(self, schedule_id: str, limit: int) -> list[TickRecord]:
+        return await self._read(lambda view: schedules.ticks(view, schedule_id, limit))

@@ -1,0 +1,1 @@
+update penstock_groups set spent_until = ? where name = ?

@@ -1,0 +1,1 @@
+select * from penstock_limited_lanes where lane = ?

@@ -1,0 +1,1 @@
+update penstock_limited_lanes set spent_until = ?, owed_until = ? where lane = ?

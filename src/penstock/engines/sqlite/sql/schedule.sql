@@ -1,0 +1,1 @@
+select * from penstock_schedules where id = ?

@@ -1,0 +1,1 @@
+delete from penstock_schedules where id in (select value from json_each(?))

@@ -1,0 +1,1 @@
+insert or replace into penstock_ticks (schedule, due, fired_at, job_id, note) values (?, ?, ?, ?, ?)
