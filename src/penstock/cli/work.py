@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from penstock.app import open_engine
 from penstock.cli.common import AppOption, load
 from penstock.cli.output import complain, counted, say
+from penstock.opening import open_engine
 from penstock.runtime import signals
 from penstock.runtime.reload import Reloader
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
