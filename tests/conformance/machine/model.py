@@ -187,8 +187,8 @@ class Model(RuleBasedStateMachine):
                 self.resolve(job, found)
 
     def tell_those_who_wait(self, ended: Modelled) -> None:
-        for job in [j for j in self.model.values() if j.state is State.BLOCKED and ended.id in j.edges]:
-            if job.state is State.BLOCKED:  # the end of one of the others may have ended it too
+        for job in list(self.model.values()):  # one may end because another of them did
+            if job.state is State.BLOCKED and ended.id in job.edges:
                 self.resolve(job, ended)
 
     def resolve(self, job: Modelled, ended: Modelled) -> None:
