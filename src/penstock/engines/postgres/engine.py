@@ -24,6 +24,7 @@ from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.inspect import Inspection
 from penstock.engines.postgres.listener import Listener
 from penstock.engines.postgres.rescue import Rescue
+from penstock.engines.postgres.schedules import Schedules
 from penstock.engines.postgres.settle import Step, other_call
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
@@ -33,7 +34,7 @@ from penstock.model.outcome import EXPIRED, NOT_RECEIVED, UPSTREAM_LATE, UPSTREA
 from penstock.model.states import State
 
 
-class PostgresEngine(Inspection, Breakers):
+class PostgresEngine(Inspection, Schedules, Breakers):
     """Jobs in one schema of a PostgreSQL database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(
