@@ -63,6 +63,14 @@ def wrong_options() -> None:
     send.using(retry="webhok")  # type: ignore[arg-type]
 
 
+def wrong_schedules() -> None:
+    app.schedule("a", send, evry=5)  # type: ignore[call-arg]
+    app.schedule("a", send, every="5")  # type: ignore[arg-type]
+    app.schedule("a", send, every=5, overlap="wait")  # type: ignore[arg-type]
+    app.schedule("a", send, every=5, missed="some")  # type: ignore[arg-type]
+    app.schedule("a", print, every=5)  # type: ignore[arg-type]
+
+
 def wrong_policies() -> None:
     Retry.exponential(3, 5, capp=60)  # type: ignore[call-arg]
     Retry.exponential(3, 5, cap="60")  # type: ignore[arg-type]

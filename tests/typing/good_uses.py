@@ -126,3 +126,14 @@ def windows() -> None:
     app.task(unique=Throttle(60))
     add.using(key="k", unique=Debounce(timedelta(seconds=30))).enqueue(1, 2)
     add.using(unique="record")
+
+
+async def schedules() -> None:
+    hour = timedelta(hours=1)
+    app.schedule("a", send_receipt, cron="15 4 * * *", tz="America/Sao_Paulo", args={"order_id": 7})
+    app.schedule("b", nothing.using(priority="low"), every=hour, overlap="queue", missed="all", timeout=None)
+    app.schedule("c", shout.call("a"), every=5, after=["a", "b"], deadline=hour, on_deadline="fail")
+    app.upsert_schedule("d", nothing, every=5, keep_completed=None, keep_failed=3, retry="webhook")
+    await app.aupsert_schedule("d", nothing, every=5)
+    assert_type(app.remove_schedule("d"), bool)
+    assert_type(await app.aremove_schedule("d"), bool)

@@ -25,10 +25,11 @@ from penstock.engines.redis import enqueue, examine, migrate
 from penstock.engines.redis.bell import Bell
 from penstock.engines.redis.codec import STATES, raw_id, text_id
 from penstock.engines.redis.instants import SECOND, micro, number, stored
+from penstock.engines.redis.limits import Limits
 from penstock.engines.redis.recover import Recoveries
 from penstock.engines.redis.rescue import Rescue
 from penstock.engines.redis.schedules import Schedules
-from penstock.engines.redis.settle import Ends, Wanted, pack_end
+from penstock.engines.redis.settle import Ends, Wanted, next_in, pack_end
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
@@ -39,7 +40,7 @@ from penstock.model.states import State
 logger = logging.getLogger(__name__)
 
 
-class RedisEngine(Schedules):
+class RedisEngine(Schedules, Limits):
     """Jobs under one prefix of a Redis database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(self, url: str, *, schema: str = "penstock", clock: Clock | None = None) -> None:
@@ -100,7 +101,7 @@ class RedisEngine(Schedules):
         answer = await self._do_once("claim", *wanted.arguments)
         if answer[0] == b"0":
             raise WorkerExpired(f"worker {want.worker} is not alive any more; begin again under a new id")
-        return Claimed(self._claims(wanted, answer))
+        return Claimed(self._claims(wanted, answer), next_in(answer))
 
     async def settle(
         self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False
@@ -120,7 +121,7 @@ class RedisEngine(Schedules):
         accepted = packed.accepted(refused)
         if wanted is None:
             return Settled(accepted, [])
-        return Settled(accepted, self._claims(wanted, rest), expired=rest[0] == b"0")
+        return Settled(accepted, self._claims(wanted, rest), rest[0] == b"0", next_in(rest))
 
     def _claims(self, wanted: Wanted, answer: list[Any]) -> list[Claim]:
         if answer[1]:

@@ -10,8 +10,8 @@ from typing import Any
 
 from penstock.engine import Settlement, Want
 from penstock.engines.redis import enqueue
-from penstock.engines.redis.codec import LETTERS, NOBODY, raw_id, section
-from penstock.engines.redis.instants import micro, number
+from penstock.engines.redis.codec import DOUBLE, LETTERS, NOBODY, raw_id, section
+from penstock.engines.redis.instants import SECOND, micro, number
 from penstock.engines.redis.records import read_claim
 from penstock.model.job import Claim
 from penstock.model.lanes import parked_lane
@@ -49,10 +49,15 @@ def _flags(outcome: Outcome) -> int:
 
 def _texts(outcome: Outcome) -> bytes:
     texts = {b"n": outcome.note, b"r": outcome.result, b"e": outcome.error, b"q": outcome.reason}
+    if outcome.lane is not None:
+        texts[b"m"] = outcome.lane
     if outcome.park is not None:
         # Only the script knows the queue, which the lane's name begins with.
         texts |= {b"l": parked_lane("", outcome.park), b"k": outcome.park.reason}
-    return b"".join([section(name, text) for name, text in texts.items() if text is not None])
+    packed = [section(name, text) for name, text in texts.items() if text is not None]
+    if outcome.cooldown > 0:
+        packed.append(section(b"c", DOUBLE.pack(micro(outcome.cooldown))))
+    return b"".join(packed)
 
 
 class Ends:
@@ -117,12 +122,13 @@ class Wanted:
             number(want.limit),
             tokens,
             _known(want.tasks),
+            number(want.free),
         ]
         for queue, most in want.queues.items():
             self.arguments += (queue.encode(), number(most))
 
     def read(self, answer: Sequence[Any]) -> list[Claim]:
-        """The claims in an answer: after the first two, three values for each."""
+        """The claims in an answer: after the first three, three values for each."""
         tokens = self._tokens
         claims = [
             read_claim(answer[i], answer[i + 1], answer[i + 2], tokens[start : start + 32])
@@ -131,13 +137,18 @@ class Wanted:
         return sorted(claims, key=_rank) if answer[0] == _UNORDERED else claims
 
 
+def next_in(answer: Sequence[Any]) -> float | None:
+    """Seconds after which it is worth asking again, by the answer to a want."""
+    return int(answer[2]) / SECOND if answer[2] else None
+
+
 def _rank(claim: Claim) -> tuple[datetime, str]:
     return claim.due_at - timedelta(seconds=HEAD_START[Priority(claim.priority)]), claim.id
 
 
 def _enumerate_tokens(length: int) -> list[tuple[int, int]]:
     """Where the token of each claim begins, and the claim itself."""
-    return [((i - 2) // 3 * 32, i) for i in range(2, length, 3)]
+    return [((i - 3) // 3 * 32, i) for i in range(3, length, 3)]
 
 
 def _known(tasks: Mapping[str, str]) -> bytes:

@@ -17,13 +17,14 @@ end
 
 local function is_plain(run)
   local flags, low, high, worker, request, less, more = byte(run, 65, 71)
-  return flags < MORE and byte(run, 18) == 0 and #run == 71 + low + 256 * high + worker + request + less + 256 * more
+  return flags < MORE and not has(flags, LANE) and less + more == 0 and byte(run, 18) == 0 and #run == 71 + low + 256 * high + worker + request
 end
 
 local function write_group(group, keep, now)
   local ids, queue = group.ids, queue_of(group.kind)
   change('ZREM', p .. 'live:' .. group.kind, ids)
   change('SREM', p .. 'held:' .. group.worker, ids)
+  if is_grouped(queue) then limits().vacate_queue(queue) end
   count(queue, 'a', -#ids)
   if not keep then
     for _, id in ipairs(ids) do unlist(id, group.flags) end

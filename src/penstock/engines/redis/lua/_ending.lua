@@ -1,7 +1,7 @@
 -- One door out of active, whoever opens it. An end, as `settle.py` packs it:
 --   id, token: 16 bytes; ran_for: double, seconds; state: one letter; flags: byte; delay: double, microseconds;
 --   then sections as in a run: n note, r result, e error, q reason of a dead letter, l what follows the
---   queue in the name of a parked lane, k why it is parked.
+--   queue in the name of a parked lane, k why it is parked, m the lane where it belongs, c cooldown: double, us.
 --   Flags: 1 refund, 2 keep_place, 4 suspect, 8 crashed, 16 rescued, 32 keep the record, 64 not by its holder.
 local function read_end(packed)
   local e, flags, at = { texts = {} }
@@ -18,14 +18,14 @@ end
 
 -- A parked job that ran goes back to its own lane, unless it is parked anew.
 local function lane_after(base, run, e)
+  if e.texts.m then return e.texts.m end
   if e.texts.l then
     local lane = base.queue .. e.texts.l
     call('HSET', p .. 'lanes', lane, e.texts.k or '')
     return lane
   end
-  local lane = run.lane ~= '' and run.lane or base.lane
-  if lane:find('?', 1, true) then return base.queue end
-  return run.lane
+  if not lane_of(base, run):find('?', 1, true) then return run.lane end
+  return base.lane:find('?', 1, true) and base.queue or base.lane
 end
 
 local function run_again(id, run, e, now)
@@ -38,15 +38,19 @@ local function run_again(id, run, e, now)
   line_up(id, base, run, e.state)
 end
 
-local function let_go(id, run)
+local function let_go(id, run, e, now)
+  local queue, lane = queue_of(run.kind), run.lane
   later('SREM', p .. 'held:' .. run.worker, id)
   if run.cancel then later('SREM', p .. 'cancels:' .. run.worker, id) end
-  count(queue_of(run.kind), 'a', -1)
+  if lane == '' then lane = has(run.base_flags, LANE) and read_base(call('HGET', JOBS, id)).lane or queue end
+  if names_of(lane) or is_grouped(queue) then limits().vacate(lane, queue) end
+  if e.texts.c then limits().cool(lane, queue, now + struct.unpack('<d', e.texts.c)) end
+  count(queue, 'a', -1)
 end
 
 -- Write an end to an active job; the state it is in afterwards.
 local function end_run(run, e, now)
-  let_go(e.id, run)
+  let_go(e.id, run, e, now)
   if e.texts.e then
     run.errors[#run.errors + 1] = struct.pack('<d', now) .. e.texts.e
     if #run.errors > ERRORS_KEPT then table.remove(run.errors, 1) end

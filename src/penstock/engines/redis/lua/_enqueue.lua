@@ -17,6 +17,7 @@ local function insert_all(group, at)
   count(group.queue, group.state, change('HSET', JOBS, jobs))
   change('ZADD', p .. 'live:' .. group.kind, live)
   change('ZADD', group.line, line)
+  if group.limited then limits().touch(group.lane) end
   return true
 end
 

@@ -8,6 +8,7 @@
 --@ _run
 --@ _tally
 --@ _more
+--@ _limited
 --@ _lines
 --@ _flows
 --@ _holding

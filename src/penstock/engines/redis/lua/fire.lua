@@ -11,6 +11,7 @@
 --@ _run
 --@ _tally
 --@ _more
+--@ _limited
 --@ _lines
 --@ _flows
 --@ _holding

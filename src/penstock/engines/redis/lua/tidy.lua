@@ -1,8 +1,11 @@
 #!lua flags=allow-oom
--- Drop lanes that nobody waits in, kinds of which nothing is left, keys whose period is over.
+-- Drop lanes that nobody waits in, kinds of which nothing is left, keys whose period is over, limits worked off.
 -- KEYS 1 prefix
 -- ARGV 1 now or ''
 --@ _keys
+--@ _base
+--@ _tally
+--@ _limited
 for _, lane in ipairs(call('HKEYS', p .. 'lanes')) do
   if call('EXISTS', p .. 'lane:' .. lane) == 0 then call('HDEL', p .. 'lanes', lane) end
 end
@@ -17,4 +20,6 @@ for _, field in ipairs(call('ZRANGEBYSCORE', p .. 'periods', '-inf', score(now),
   if held and #held > 16 and struct.unpack('<d', held, 17) <= now then call('HDEL', p .. 'keys', field) end
   call('ZREM', p .. 'periods', field)
 end
+limits().drop_idle(now, 2000)
+limits().drop_grouped(now)
 return 1
