@@ -110,7 +110,9 @@ async def test_ending_jobs_that_do_not_run_costs_what_is_ended(crowded, verb):
     expired = timedelta(hours=2, seconds=10) if verb == "expire" else timedelta(0)
     some = ids(await crowded.jobs(JobFilter(state=State.DELAYED), 100))
     values = {"now": datetime.now(UTC) + expired, "ids": some, "reason": "x", "limit": 100}
-    call = Call(crowded._sql[verb], {**values, "late": "x", "too_long": "x"})
+    call = Call(
+        crowded._sql[verb], values | dict.fromkeys(("expired", "upstream_late", "upstream_missing"), "x")
+    )
     read = await touched(call, crowded.schema)
     assert 200 <= read["jobs"] <= 300
     assert read["edges"] == 0

@@ -10,7 +10,9 @@ from cli_kit import Run, runner  # noqa: F401 - a fixture
 
 from penstock import Penstock
 from penstock.engine import ScheduleRow, Tick
+from penstock.model.job import Edge, NewJob, Ties
 from penstock.runtime.announce import announce
+from penstock.tasks.ids import new_id
 from penstock.tasks.loading import load_app
 from penstock.timetable import Timetable
 
@@ -106,6 +108,18 @@ def test_a_schedule_is_paused_and_resumed(run, synced):
     assert run("schedules", "graph-build", "--json").json["runs"] == []
     assert "goes on at" in run("schedules", "resume", "graph-build").out
     assert "paused" not in run("schedules").out
+
+
+def test_a_job_that_waits_for_another_schedules_run_says_so(run, synced):
+    upstream = new_id()
+    ties = Ties(after=(Edge(upstream, "wait"),), deadline=7_200, origin="schedule graph-build, tick of today")
+    job = NewJob(new_id(), "default", "fail", ties=ties)
+    with synced:
+        synced.run_on_engine(lambda engine: engine.enqueue([job]), "")
+    assert f"waits for {upstream}" in run("jobs", columns=200).out
+    said = run("job", job.id).out
+    assert f"waits for      {upstream}, until 20" in said
+    assert "made by        schedule graph-build, tick of today" in said
 
 
 @pytest.mark.parametrize("verb", ["show", "fire", "pause", "resume"])

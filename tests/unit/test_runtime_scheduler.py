@@ -315,6 +315,17 @@ async def test_an_outage_of_the_engine_only_puts_ticks_off(app, clock, monkeypat
     assert "trying again later" in caplog.text
 
 
+async def test_to_catch_up_with_an_engine_that_is_away_is_put_off(app, clock):
+    app.schedule("s", app.tasks["work"], every=3_600)
+    async with sandbox(app, clock) as box:
+        box.advance(hours=1)
+        scheduler = Scheduler(Away(app.engine, [EngineUnavailable("away")]), app.registry)
+        await scheduler.catch_up()
+        assert await box.ajobs() == []
+        await scheduler.catch_up()
+        assert len(await box.ajobs()) == 1
+
+
 async def test_a_schedule_that_was_removed_or_fired_meanwhile_is_let_be(app, clock):
     app.schedule("s", app.tasks["work"], every=3_600)
     async with sandbox(app, clock) as box:

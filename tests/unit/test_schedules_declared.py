@@ -87,6 +87,13 @@ def test_only_a_task_or_a_call_can_be_scheduled(app):
         app.schedule("nightly", app.tasks["build"].call(), every=5, args={"day": "x"})
 
 
+def test_a_task_of_another_app_is_not_ours_to_schedule(app):
+    other = shop("other")
+    for target in (other.tasks["work"], other.tasks["work"].using(owner="x"), other.tasks["work"].call()):
+        with pytest.raises(InvalidOption, match="'nightly': task 'work' is one of another app"):
+            app.schedule("nightly", target, every=5)
+
+
 def test_the_same_twice_is_fine_and_another_is_not(app):
     app.schedule("nightly", app.tasks["build"], every=5)
     app.schedule("nightly", app.tasks["build"], every=timedelta(seconds=5))
@@ -125,6 +132,17 @@ def test_what_is_kept_is_inherited_from_the_queue_where_it_is_not_given(app):
     app.schedule("long", app.tasks["build"], every=5, keep_completed=None, keep_failed=1)
     kept = {name: spec.kept for name, spec in app.registry.schedules.declared.items()}
     assert kept == {"nightly": None, "short": (10, 200, 3_600), "long": (None, 1, 3_600)}
+
+
+def test_nothing_is_kept_of_jobs_whose_queue_leaves_no_record(app):
+    app.queue("light", keep_completed=0)
+
+    @app.task(queue="light")
+    async def ping() -> None: ...
+
+    with pytest.raises(InvalidOption, match="queue 'light' keeps no completed jobs"):
+        app.schedule("nightly", ping, every=5, keep_completed=3)
+    app.schedule("nightly", ping, every=5, keep_failed=3)
 
 
 # -- as it is stored ------------------------------------------------------------------------------------

@@ -36,8 +36,8 @@ class Scheduler:
             await asyncio.sleep(await self._round())
 
     async def catch_up(self) -> None:
-        """Fire until nothing is due."""
-        while await self.round() == 0:
+        """Fire until nothing is due, or the engine is away."""
+        while await self._round() == 0:
             pass
 
     async def _round(self) -> float:

@@ -150,9 +150,7 @@ class Context(_BaseContext):
         return _results(await self.upstream(), task)
 
     async def _kept(self, memory: Steps) -> dict[str, str]:
-        if memory.kept is None:
-            memory.kept = dict(await self._link.do(STEPS))
-        return memory.kept
+        return memory.read(await self._link.do(STEPS)) if memory.kept is None else memory.kept
 
     async def _keep(self, memory: Steps, name: str, text: str) -> None:
         memory.keep(name, text, await self._link.do(Errand("save_step", name, text)))
@@ -203,9 +201,7 @@ class SyncContext(_BaseContext):
         return _results(self.upstream(), task)
 
     def _kept(self, memory: Steps) -> dict[str, str]:
-        if memory.kept is None:
-            memory.kept = dict(self._link.do_sync(STEPS))
-        return memory.kept
+        return memory.read(self._link.do_sync(STEPS)) if memory.kept is None else memory.kept
 
     def _keep(self, memory: Steps, name: str, text: str) -> None:
         memory.keep(name, text, self._link.do_sync(Errand("save_step", name, text)))

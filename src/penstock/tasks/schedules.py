@@ -79,34 +79,35 @@ def make_spec(name: str, target: Target, options: ScheduleOptions) -> Spec:
 def _spec(name: str, target: Target, options: ScheduleOptions) -> Spec:
     given: dict[str, Any] = {key: options.get(key) for key in ("cron", "every", "start", "end")}
     given["tz"] = options.get("tz", "UTC")
-    task, job = _job(target, options)
+    call = _call(target, options.get("args"))
     after = _names(name, options.get("after", ()))
     deadline, on_deadline = options.get("deadline"), options.get("on_deadline")
     if not after and (deadline is not None or on_deadline is not None):
         raise InvalidOption("deadline= bounds the wait for after=; a job that must start in time expires")
     return Spec(
         timing=timing(**given),
-        job=job,
+        job=_template(call, options),
         missed=_one_of("missed", options.get("missed", "once"), Missed),
         overlap=_one_of("overlap", options.get("overlap", "allow"), Overlap),
         after=after,
         deadline=None if deadline is None else in_seconds("deadline", deadline),
         on_deadline=_one_of("on_deadline", on_deadline or "skip", AtDeadline),
-        kept=_kept(task, options.get("keep_completed", INHERIT), options.get("keep_failed", INHERIT)),
+        kept=_kept(call.task, options.get("keep_completed", INHERIT), options.get("keep_failed", INHERIT)),
     )
 
 
-def _job(target: Target, options: ScheduleOptions) -> tuple[Task[Any, Any], NewJob]:
-    """The job that each tick makes. What the call was given comes first, then the schedule, then the task."""
-    args = options.get("args")
-    if isinstance(target, Call):
-        if args is not None:
-            raise InvalidOption("give args= with a task, or a call, which has its arguments already")
-        call = target
-    elif isinstance(target, Sendable):
-        call = target.call(**dict(args or {}))
-    else:
+def _call(target: Target, args: Mapping[str, Any] | None) -> Call[Any]:
+    if isinstance(target, Sendable):
+        return target.call(**dict(args or {}))
+    if not isinstance(target, Call):
         raise InvalidOption(f"give it a task of the app, or a call of one, not {target!r}")
+    if args is not None:
+        raise InvalidOption("give args= with a task, or a call, which has its arguments already")
+    return target
+
+
+def _template(call: Call[Any], options: ScheduleOptions) -> NewJob:
+    """The job that each tick makes. What the call was given comes first, then the schedule, then the task."""
     task, job = call.task, call.job
     if job.unique and len(job.key) > MAX_KEY:
         raise InvalidOption(f"its key may have {MAX_KEY} characters at most: the tick is added to it")
@@ -114,15 +115,11 @@ def _job(target: Target, options: ScheduleOptions) -> tuple[Task[Any, Any], NewJ
     plan = task.using(**{name: options[name] for name in names if name in options})._plan  # type: ignore[literal-required]
     own = overrides.read(job.options) if job.options else overrides.Overrides()
     plan = task.overridden(plan, own.retry, own.timeout)
-    by_call = {
-        name: getattr(job, name)
-        for name in ("priority", "owner", "expire_after")
-        if getattr(job, name) != getattr(task._plan, name)
-    }
-    by_plan = {
-        name: getattr(plan, name) for name in ("priority", "owner", "expire_after", "max_attempts", "options")
-    }
-    return task, job._replace(id="", ties=None, **(by_plan | by_call))
+    chosen = {name: getattr(plan, name) for name in ("max_attempts", "options")}
+    for name in ("priority", "owner", "expire_after"):
+        by_call = getattr(job, name)
+        chosen[name] = by_call if by_call != getattr(task._plan, name) else getattr(plan, name)
+    return job._replace(id="", ties=None, **chosen)
 
 
 def _names(name: str, after: Iterable[str]) -> tuple[str, ...]:
@@ -151,6 +148,8 @@ def _kept(
     for what, value in zip(("keep_completed", "keep_failed"), kept, strict=True):
         if value is not None:
             count(what, value)
+    if inherited.keep_completed == 0 and kept[0] != 0:
+        raise InvalidOption(f"queue {task.queue!r} keeps no completed jobs at all: keep_completed=0 there")
     return (*kept, inherited.max_age)
 
 

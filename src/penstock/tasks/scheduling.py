@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from penstock.engine import Engine, ScheduleRow
 from penstock.model.errors import ActionRefused, InvalidOption, InvalidValue
+from penstock.tasks.call import Call
 from penstock.tasks.schedules import ScheduleOptions, Target, make_spec
 from penstock.tasks.spec import Spec, read_spec
 
@@ -35,7 +36,7 @@ class Scheduling:
         priority, owner, retry, timeout and expire_after are those of its jobs, keep_completed and keep_failed
         how many of them are kept when they have ended.
         """
-        self.registry.schedules.add(name, make_spec(name, task, options))
+        self.registry.schedules.add(name, self._spec(name, task, options))
 
     def upsert_schedule(self, name: str, task: Target, /, **options: Unpack[ScheduleOptions]) -> None:
         """Add a schedule at run time, or change it. Put in twice it is there once."""
@@ -59,7 +60,13 @@ class Scheduling:
 
     def _at_run_time(self, name: str, task: Target, options: ScheduleOptions) -> Spec:
         self._refuse_declared(name)
-        return make_spec(name, task, options)
+        return self._spec(name, task, options)
+
+    def _spec(self, name: str, task: Target, options: ScheduleOptions) -> Spec:
+        spec = make_spec(name, task, options)
+        if self.registry.get(spec.job.task) is not (task.task if isinstance(task, Call) else task._task):
+            raise InvalidOption(f"schedule {name!r}: task {spec.job.task!r} is one of another app")
+        return spec
 
     async def _put(self, engine: Engine, name: str, spec: Spec) -> None:
         rows = {row.id: row for row in await engine.schedules()}

@@ -42,6 +42,12 @@ class Steps:
         self._sleeps += 1
         return f"{_SLEEP}{self._sleeps}", f'"{self._claim.due_at.isoformat()}"'
 
+    def read(self, kept: dict[str, str]) -> dict[str, str]:
+        """What the engine has kept. Steps may begin at the same time: the first answer is the one used."""
+        if self.kept is None:
+            self.kept = kept
+        return self.kept
+
     def written(self, name: str, value: Any) -> str:
         return dumps(value, MAX_RESULT_BYTES, f"the result of step {name!r}")
 

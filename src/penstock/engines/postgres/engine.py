@@ -24,18 +24,17 @@ from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.inspect import Inspection
 from penstock.engines.postgres.listener import Listener
 from penstock.engines.postgres.rescue import Rescue
+from penstock.engines.postgres.schedules import Schedules
 from penstock.engines.postgres.settle import Step, other_call
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
 from penstock.model.job import Enqueued, NewJob
-from penstock.model.outcome import EXPIRED, NOT_RECEIVED
+from penstock.model.outcome import EXPIRED, NOT_RECEIVED, UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
 
-TOO_LONG_BLOCKED = "the jobs it waited for had not ended by its deadline"
 
-
-class PostgresEngine(Inspection, Breakers):
+class PostgresEngine(Inspection, Schedules, Breakers):
     """Jobs in one schema of a PostgreSQL database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(
@@ -139,24 +138,32 @@ class PostgresEngine(Inspection, Breakers):
     ) -> Settled:
         step = Step(ends, want)
         self._listener.look(want.queues if want is not None else ())
-        calls = step.calls(self._sql, self._clock.now())
         if any(end.then for end in ends):
-            settled = await self._database.transact(lambda c: self._follow(c, step, calls), repeatable=False)
+            settled = await self._database.transact(lambda c: self._follow(c, ends, want), repeatable=False)
         else:
+            calls = step.calls(self._sql, self._clock.now())
             settled = step.read(await self._database.run(*calls, repeatable=False) if calls else [])
         if again and (missing := step.missing(settled)):
             ids, tokens = [end.id for end in missing], [end.token for end in missing]
             settled = step.recognise(settled, await self._do("ended_by", ids=ids, tokens=tokens))
         return settled
 
-    async def _follow(self, connection: Connection, step: Step, calls: Sequence[Call]) -> Settled:
-        """Settle, and put in what follows from the runs that completed."""
-        settled = step.read([await query(connection, call) for call in calls])
+    async def _follow(self, connection: Connection, ends: Sequence[Settlement], want: Want | None) -> Settled:
+        """Settle, put in what follows from the runs that completed, and claim."""
+        # The worker's row is taken first of all, as always.
+        step = Step(ends, want and want._replace(queues={}, limit=0))
+        settled = await self._step(connection, step)
         if followers := step.followers(settled):
             # `again`: a run that was rescued may have come as far before, and its ids be known.
             plan = enqueue.plan(self.schema, followers, again=True, now=self._clock.now())
             await query(connection, Call(plan.sql, plan.values))
-        return settled
+        if want is None or settled.expired:
+            return settled
+        return (await self._step(connection, Step([], want)))._replace(accepted=settled.accepted)
+
+    async def _step(self, connection: Connection, step: Step) -> Settled:
+        calls = step.calls(self._sql, self._clock.now())
+        return step.read([await query(connection, call) for call in calls])
 
     async def save_step(self, job_id: str, token: str, name: str, value: str) -> bool:
         if not (is_id(job_id) and is_id(token)):
@@ -204,7 +211,8 @@ class PostgresEngine(Inspection, Breakers):
         )
 
     async def expire(self, limit: int) -> int:
-        return await self._count("expire", limit=limit, late=EXPIRED, too_long=TOO_LONG_BLOCKED)
+        notes = {"upstream_late": UPSTREAM_LATE, "upstream_missing": UPSTREAM_MISSING}
+        return await self._count("expire", limit=limit, expired=EXPIRED, **notes)
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(

@@ -1,17 +1,18 @@
-"""What an app declares to an engine, and what follows from it: limits and schedules."""
+"""What an app declares to an engine, and what follows from it: limits, breakers and schedules."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from penstock.engine import DueSchedules, Group, GroupState, LaneState, ScheduleRow, Tick, TickRecord
-from penstock.engines.sqlite import groups, lanes, schedules
+from penstock.engine import DueSchedules, Entry, Group, GroupState, LaneState, ScheduleRow, Tick, TickRecord
+from penstock.engines.sqlite import breakers, groups, health, lanes, schedules
 from penstock.engines.sqlite.opened import Opened
+from penstock.model.breaker import Breaker, BreakerState, Circuit
 
 
 class Declared(Opened):
-    """The verbs about groups and schedules."""
+    """The verbs about groups, breakers and schedules."""
 
     async def put_groups(self, given: Sequence[Group]) -> None:
         await self._write(lambda tx: lanes.put_groups(tx, given))
@@ -21,6 +22,21 @@ class Declared(Opened):
 
     async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
         return await self._read(lambda view: lanes.lanes(view, group, limit, after))
+
+    async def put_breakers(self, given: Sequence[Breaker]) -> None:
+        await self._write(lambda tx: breakers.put_breakers(tx, given))
+
+    async def enter_breaker(self, name: str, permit: str) -> Entry:
+        return await self._write(lambda tx: breakers.enter_breaker(tx, name, permit))
+
+    async def report_breaker(self, name: str, permit: str, healthy: bool | None) -> None:
+        await self._write(lambda tx: health.report_breaker(tx, name, permit, healthy))
+
+    async def set_breaker(self, name: str, circuit: Circuit) -> bool:
+        return await self._write(lambda tx: health.set_breaker(tx, name, circuit))
+
+    async def breakers(self) -> list[BreakerState]:
+        return await self._read(breakers.breakers)
 
     async def put_schedules(self, rows: Sequence[ScheduleRow]) -> None:
         await self._write(lambda tx: schedules.put_schedules(tx, rows))

@@ -7,6 +7,7 @@ import sqlite3
 from typing import Any, TypeAlias
 
 from penstock.engines.sqlite.groups import cool
+from penstock.engines.sqlite.health import End, tell
 from penstock.engines.sqlite.instants import HEAD_START_US, instant, micro
 from penstock.engines.sqlite.session import Tx
 from penstock.engines.sqlite.ties import finish
@@ -27,6 +28,7 @@ def take_back(tx: Tx, row: sqlite3.Row, outcome: Outcome) -> State:
 def end_run(tx: Tx, job: Values, outcome: Outcome, ran_for: float = 0.0, *, keep: bool = True) -> State:
     """Write an outcome to an active job; the state it is in afterwards."""
     error, cooldown = _stamped(outcome.error, tx.now), outcome.cooldown
+    tell(tx, [End(job["id"], job["queue"], job["lane"], outcome.healthy)])
     job["errors"] = _appended(job["errors"], error)
     job["attempt"] -= int(outcome.refund)
     job["ran_for"] += ran_for

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from penstock.engine import Group, GroupState
+from penstock.engines.sqlite import breakers
+from penstock.engines.sqlite.breakers import BreakerRow
 from penstock.engines.sqlite.gauges import Bound, Gauge
 from penstock.engines.sqlite.instants import SECOND, micro
 from penstock.engines.sqlite.session import Session, Tx
@@ -26,6 +28,7 @@ class GroupRow:
     declared: bool
     waiting: int
     gauge: Gauge
+    breakers: Sequence[BreakerRow] = ()
 
     @property
     def is_queue(self) -> bool:
@@ -37,8 +40,11 @@ class GroupRow:
 
     def bounds(self, groups: Mapping[str, GroupRow]) -> list[Bound]:
         """All that may keep its lanes from starting anything: its own, and its queue's."""
-        queue = groups.get(self.queue)
-        return [self.gauge] if self.is_queue or queue is None else [queue.gauge, self.gauge]
+        found: dict[int, Bound] = {}  # a breaker that both need is one
+        for row in (groups.get(self.queue), self):
+            bounds: list[Bound] = [row.gauge, *row.breakers] if row else []
+            found |= {id(bound): bound for bound in bounds}
+        return [*found.values()]
 
     def closed_for(self, groups: Mapping[str, GroupRow], now: int) -> float | None:
         """Seconds for which nothing of it starts; None where a run must end first."""
@@ -48,7 +54,20 @@ class GroupRow:
 
 def load(session: Session) -> dict[str, GroupRow]:
     """Every group, by name."""
-    return {row["name"]: _group_row(session, row) for row in session.rows("groups")}
+    found = {row["name"]: _group_row(session, row) for row in session.rows("groups")}
+    if any(row.group.needs for row in found.values()):
+        known = breakers.load(session)
+        for row in found.values():
+            row.breakers = [known[name] for name in row.group.needs if name in known]
+    return found
+
+
+def needs(tx: Tx) -> dict[str, tuple[str, ...]]:
+    """The breakers that groups need, by group; those without any are left out."""
+    if tx.needs is None:
+        declared = [_group(row["name"], row["declared"]) for row in tx.rows("groups_declared")]
+        tx.needs = {group.name: group.needs for group in declared if group.needs}
+    return tx.needs
 
 
 def put_groups(tx: Tx, groups: Sequence[Group]) -> list[GroupRow]:
@@ -72,9 +91,10 @@ def cool(tx: Tx, lane: str, seconds: float) -> None:
 
 
 def save(tx: Tx, groups: Sequence[GroupRow]) -> None:
-    """Write what was spent."""
+    """Write what was spent, and who probes."""
     changed = [row for row in groups if row.gauge.changed]
     tx.change_many("groups_spend", [(row.gauge.spent_until, row.group.name) for row in changed])
+    breakers.save(tx, [breaker for row in groups for breaker in row.breakers])
 
 
 def groups(session: Session) -> list[GroupState]:

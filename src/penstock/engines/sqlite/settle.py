@@ -9,6 +9,7 @@ from penstock.engine import Claimed, Settled, Settlement, Want
 from penstock.engines.sqlite.claim import claim
 from penstock.engines.sqlite.ending import end_run, take_back
 from penstock.engines.sqlite.enqueue import enqueue
+from penstock.engines.sqlite.health import End, asked_for, tell
 from penstock.engines.sqlite.leave import look_after
 from penstock.engines.sqlite.session import Tx
 from penstock.engines.sqlite.ties import resolve
@@ -69,14 +70,21 @@ def _complete(tx: Tx, ends: Sequence[Settlement]) -> set[tuple[str, str]]:
     refused = tx.change("ends_refuse")
     accepted = {(row["id"], row["token"]) for row in tx.rows("ends_accepted")} if refused else set(runs)
     tx.change("complete", {"now": tx.now})
-    traits = 0
+    traits, watched = 0, False
     for queue, lane, kept, n, theirs in tx.rows("ends_count"):
+        watched = watched or bool(asked_for(tx, queue, lane))
         traits |= theirs
         tx.count(queue, _ACTIVE, lane, -n)
         if kept:
             tx.count(queue, _COMPLETED, lane, n)
     if not all(end.keep for end in ends):
         tx.change("ends_free_keys", (tx.now,))
+    if watched:
+        healthy = {end.id: end.outcome.healthy for end in ends}
+        tell(
+            tx,
+            [End(row["id"], row["queue"], row["lane"], healthy[row["id"]]) for row in tx.rows("ends_lanes")],
+        )
     special = tx.rows("ends_special") if traits else ()
     tx.change("jobs_remove")
     tx.change("ends_clear")

@@ -166,11 +166,11 @@ create table {schema}.keys (
     key text not null,
     job_id uuid not null,
     until timestamptz,  -- of a period: it is held that long at least
-    left_as text,  -- how its holder ended, where that has left no record
+    outlives boolean not null default false,  -- its holder has left no record
     primary key (queue, task, key)
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000);
 
-create index keys_left on {schema}.keys (until) where left_as is not null;
+create index keys_left on {schema}.keys (until) where outlives;
 
 create table {schema}.dead_letters (
     job_id uuid primary key,

@@ -179,16 +179,20 @@ begin
                 select o.id, o.state from {schema}.finished o
                 where o.id = i.id or (o.id = k.job_id and (k.until is null or k.until > moment))
                 union all
-                select k.job_id, k.left_as where k.left_as is not null and k.until > moment
+                select k.job_id, 'completed' where k.outlives and k.until > moment
             ) f
             order by f.id <> i.id limit 1
         ) r on true;
         if array_position(ids, null) is null and {schema}.put_off(items, ids, moment) then
             if strpos(jobs::text, '"ties"') > 0 and cardinality(made) > 0 then
-                states := {schema}.tie(jobs, given, made, ids, states, moment);
+                perform {schema}.tie(jobs, given, made, ids, moment);
             end if;
-            return query select a.id::text, a.state, a.id <> a.given
-            from unnest(ids, states, given) as a(id, state, given);
+            return query
+            select a.id::text, coalesce(j.state, f.state, a.state), a.id <> a.given
+            from unnest(ids, states, given) with ordinality as a(id, state, given, nth)
+            left join {schema}.jobs j on j.id = a.id
+            left join {schema}.finished f on f.id = a.id
+            order by a.nth;
             return;
         end if;
 

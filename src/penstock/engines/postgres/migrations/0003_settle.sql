@@ -39,7 +39,8 @@ begin
             -- option.
             delete from {schema}.jobs j using ends e
             where j.id = e.id and j.token = e.token and j.state || '' = 'active'
-            returning j.*, e.result, e.note as last_note, e.ran_for as last_run, e.keep
+            returning j.*, e.result, e.note as last_note, e.ran_for as last_run,
+                e.keep or j.flow is not null as keep
         ),
         kept as (
             insert into {schema}.finished (
@@ -61,7 +62,7 @@ begin
                 and k.queue = g.queue and k.task = g.task and k.key = g.key and k.job_id = g.id
         ),
         outlived as (
-            update {schema}.keys k set left_as = 'completed' from gone g
+            update {schema}.keys k set outlives = true from gone g
             where g.span = 'period' and not g.keep
                 and k.queue = g.queue and k.task = g.task and k.key = g.key and k.job_id = g.id
         ),

@@ -137,8 +137,8 @@ begin
         exit when cardinality(touched) = 0;
 
         select array_agg(d.job_id), array_agg(d.note) into dropped, notes from (
-            select distinct on (e.job_id) e.job_id, format('job %s, which it waited for, %s', b.id,
-                case b.state when 'failed' then 'failed' else 'was cancelled' end) as note
+            select distinct on (e.job_id) e.job_id,
+                format('job %s, for which it waited, did not complete', b.id) as note
             from {schema}.edges e join unnest(batch) b on b.id = e.upstream
             where e.job_id = any(touched) and e.on_failure = 'fail' and b.state <> 'completed'
             order by e.job_id, e.upstream

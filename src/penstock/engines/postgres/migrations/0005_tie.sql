@@ -1,5 +1,5 @@
 -- Tie jobs that were just put in. `made` are those of the `given` that were not there before, `known` is what each of
--- them is called and `states` how they stand; answers how they stand now. `ties` of a job is an object:
+-- them is called. `ties` of a job is an object:
 --     after         array     of [id, on_failure], where on_failure is "fail", "continue", "ignore" or "wait"
 --     feeds         boolean   false; true where others may name it that are not put in together with it
 --     flow          array     [id, name]
@@ -8,7 +8,7 @@
 --     shelf         text      with whose finished jobs it is pruned
 --     origin        text      what made it, for people
 create function {schema}.tie(
-    jobs json, given uuid[], made uuid[], known uuid[], states text[], moment timestamptz) returns text[]
+    jobs json, given uuid[], made uuid[], known uuid[], moment timestamptz) returns void
 language plpgsql as $$
 declare
     upstream_ids uuid[];
@@ -24,7 +24,7 @@ begin
     order by given[t.place], up.id, e.nth
     on conflict do nothing;
     if not found then
-        return states;
+        return;
     end if;
 
     update {schema}.jobs j set after = w.upstream
@@ -48,11 +48,6 @@ begin
         select (f.id, f.state, null, false)::{schema}.ended_job from {schema}.finished f
         where f.id in (select e.upstream from {schema}.edges e where e.job_id = any(made))
     ), moment);
-    return array(
-        select coalesce(j.state, f.state) from unnest(known) with ordinality as k(id, nth)
-        left join {schema}.jobs j on j.id = k.id
-        left join {schema}.finished f on f.id = k.id
-        order by k.nth);
 end
 $$;
 

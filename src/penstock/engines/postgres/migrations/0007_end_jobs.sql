@@ -16,7 +16,8 @@ end
 $$;
 
 -- What waited past its expiry is cancelled; what was blocked past its deadline ends its wait, as it was told to.
-create function {schema}.expire(most bigint, late text, too_long text, at timestamptz default null) returns bigint
+create function {schema}.expire(
+    most bigint, expired text, upstream_late text, upstream_missing text, at timestamptz default null) returns bigint
 language plpgsql as $$
 declare
     moment constant timestamptz := coalesce(at, now());
@@ -30,7 +31,7 @@ begin
         select j.id from {schema}.jobs j
         where j.state in ('waiting', 'delayed') and j.expires_at <= moment
         order by j.expires_at limit most for update skip locked);
-    tied := {schema}.finish(past, 'cancelled', array_fill(late, array[cardinality(past)]), moment);
+    tied := {schema}.finish(past, 'cancelled', array_fill(expired, array[cardinality(past)]), moment);
     blocked := array(
         select j.id from {schema}.jobs j where j.state = 'blocked' and j.deadline_at <= moment
         order by j.deadline_at limit most - cardinality(past) for update skip locked);
@@ -40,9 +41,9 @@ begin
         perform {schema}.let_go(
             array(select j.id from {schema}.jobs j where j.id = any(blocked) and j.at_deadline = 'run'), moment);
         tied := tied
-            || {schema}.finish(skipped, 'cancelled', array_fill(too_long, array[cardinality(skipped)]), moment)
+            || {schema}.finish(skipped, 'cancelled', array_fill(upstream_late, array[cardinality(skipped)]), moment)
             || {schema}.finish(
-                failed, 'failed', array_fill(too_long, array[cardinality(failed)]), moment, 'upstream-missing');
+                failed, 'failed', array_fill(upstream_missing, array[cardinality(failed)]), moment, upstream_missing);
     end if;
     perform {schema}.ended(tied, moment);
     return cardinality(past) + cardinality(blocked);

@@ -10,7 +10,7 @@ freed as (
         and (k.until is null or k.until <= coalesce(%(now)s::timestamptz, now()))
 ),
 outlived as (
-    update {schema}.keys k set left_as = g.state from gone g
+    update {schema}.keys k set outlives = true from gone g
     where g.is_unique and k.queue = g.queue and k.task = g.task and k.key = g.key and k.job_id = g.id
         and k.until > coalesce(%(now)s::timestamptz, now())
 ),

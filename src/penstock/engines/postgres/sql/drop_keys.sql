@@ -1,2 +1,2 @@
 -- What is left of periods that are over.
-delete from {schema}.keys where left_as is not null and until <= coalesce(%(now)s::timestamptz, now())
+delete from {schema}.keys where outlives and until <= coalesce(%(now)s::timestamptz, now())

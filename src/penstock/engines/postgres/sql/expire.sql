@@ -1,1 +1,1 @@
-select {schema}.expire(%(limit)s, %(late)s, %(too_long)s, %(now)s)
+select {schema}.expire(%(limit)s, %(expired)s, %(upstream_late)s, %(upstream_missing)s, %(now)s)

@@ -51,7 +51,7 @@ taken as (
     insert into {schema}.keys as k (queue, task, key, job_id, until)
     select queue, task, key, new_id, case when span = 'period' then now + span_seconds * interval '1 s' end
     from found where is_unique order by queue, task, key
-    on conflict (queue, task, key) do update set job_id = excluded.job_id, until = excluded.until, left_as = null
+    on conflict (queue, task, key) do update set job_id = excluded.job_id, until = excluded.until, outlives = false
     where k.job_id in (select job_id from found)
         or not exists (select from {schema}.jobs j where j.id = k.job_id)
             and (k.until <= coalesce(%(now)s::timestamptz, now())

@@ -265,6 +265,7 @@ create table penstock_groups (
   cooled_until integer not null default 0
 ) without rowid;
 
+-- Lanes with limits of their own. A LaneRow has the same fields in the same order.
 create table penstock_limited_lanes (
   lane text primary key,
   grp text not null,
@@ -286,6 +287,12 @@ create index penstock_limited_lanes_opening on penstock_limited_lanes (grp, chan
   where kind is null and changes_at is not null;
 create index penstock_limited_lanes_group on penstock_limited_lanes (grp, lane);
 create index penstock_limited_lanes_idle on penstock_limited_lanes (lane) where waiting = 0 and active = 0;
+
+create table penstock_breakers (
+  name text primary key,
+  declared text not null, -- JSON
+  standing text not null -- JSON
+) without rowid;
 
 create table penstock_workers (
   id text primary key,

@@ -1,0 +1,1 @@
+select name, declared, standing from penstock_breakers

@@ -1,0 +1,1 @@
+update penstock_breakers set standing = ? where name = ?

@@ -1,0 +1,1 @@
+select name, declared from penstock_groups where declared is not null
