@@ -57,6 +57,8 @@ def _texts(outcome: Outcome) -> bytes:
     packed = [section(name, text) for name, text in texts.items() if text is not None]
     if outcome.cooldown > 0:
         packed.append(section(b"c", DOUBLE.pack(micro(outcome.cooldown))))
+    if outcome.healthy is not None:
+        packed.append(section(b"h", b"1" if outcome.healthy else b"0"))
     return b"".join(packed)
 
 
@@ -102,7 +104,7 @@ class Ends:
 
 
 def _is_plain(end: Settlement) -> bool:
-    if end.then:
+    if end.then or end.outcome.healthy is not None:
         return False
     return end.outcome is COMPLETED or (type(end.outcome) is Completed and not end.keep)
 

@@ -147,6 +147,7 @@ local function start_all(want, now, ids, from, only)
       lane.used = lane.used + 1
       if base and in_time(id, base, now) then
         start(id, base, runs[i], want, now)
+        if lane.probing then lane.probing[#lane.probing + 1] = id end
         lane.started = lane.started + 1
         bytes = bytes + #base
       else

@@ -24,7 +24,7 @@ local function write_group(group, keep, now)
   local ids, queue = group.ids, queue_of(group.kind)
   change('ZREM', p .. 'live:' .. group.kind, ids)
   change('SREM', p .. 'held:' .. group.worker, ids)
-  if is_grouped(queue) then limits().vacate_queue(queue) end
+  if is_grouped(queue) then limits().vacate_plain(ids, queue) end
   count(queue, 'a', -#ids)
   if not keep then
     if group.flags % 16 >= OWNER or has(group.flags, UNIQUE) then
