@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes control dst lock clean
+.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes control schedules dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -72,7 +72,10 @@ crashes: $(VENV)/.dev ## Kill PostgreSQL and Redis under load; measure what each
 control: $(VENV)/.dev ## Rates, limits per key, fairness and breakers over eight workers some of which die
 	$(BIN)/python -m tests.chaos.control
 
-dst: $(VENV)/.dev ## Compare schedules with every minute of 2015 to 2035 in 30 zones (about half an hour)
+schedules: $(VENV)/.dev ## Kill and restart eight schedulers at random over 200 ticks; each tick is one job
+	$(BIN)/python -m tests.chaos.schedules
+
+dst: $(VENV)/.dev ## Compare schedules with every minute of 2015 to 2035 in 30 zones (40 minutes)
 	$(BIN)/python -m tests.unit.dst_oracle
 
 lock: $(VENV)/.uv ## Write the hashed requirements anew

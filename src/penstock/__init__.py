@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         JobCancelled,
         JobFailed,
         JobNotFound,
+        LeaseLost,
         MissingExtra,
         NoOp,
         OutcomeUnknown,
@@ -55,10 +56,13 @@ if TYPE_CHECKING:
     from penstock.tasks.breakers import CircuitBreaker
     from penstock.tasks.call import Call
     from penstock.tasks.context import Context, SyncContext
+    from penstock.tasks.errands import Upstream
+    from penstock.tasks.flow import Flow, FlowHandle, Node
     from penstock.tasks.handle import JobHandle
     from penstock.tasks.queue import Queue
     from penstock.tasks.settings import Settings
     from penstock.tasks.task import Task
+    from penstock.tasks.unique import Debounce, Throttle
 
 __all__ = [
     "AccessRefused",
@@ -68,6 +72,7 @@ __all__ = [
     "CircuitBreaker",
     "CircuitOpen",
     "Context",
+    "Debounce",
     "Disabled",
     "EngineError",
     "EngineFull",
@@ -75,6 +80,8 @@ __all__ = [
     "EngineUnsafe",
     "EnqueueError",
     "FailureClass",
+    "Flow",
+    "FlowHandle",
     "InvalidArguments",
     "InvalidOption",
     "InvalidValue",
@@ -83,8 +90,10 @@ __all__ = [
     "JobFailed",
     "JobHandle",
     "JobNotFound",
+    "LeaseLost",
     "MissingExtra",
     "NoOp",
+    "Node",
     "OutcomeUnknown",
     "Penstock",
     "PenstockError",
@@ -104,9 +113,11 @@ __all__ = [
     "State",
     "SyncContext",
     "Task",
+    "Throttle",
     "UnknownQueue",
     "UnknownTask",
     "Unrecoverable",
+    "Upstream",
     "ValueTooLarge",
     "WorkerExpired",
     "WorkerStuck",
@@ -123,10 +134,16 @@ _HOMES = {
     "CircuitBreaker": "penstock.tasks.breakers",
     "Context": "penstock.tasks.context",
     "SyncContext": "penstock.tasks.context",
+    "Debounce": "penstock.tasks.unique",
+    "Flow": "penstock.tasks.flow",
+    "FlowHandle": "penstock.tasks.flow",
     "JobHandle": "penstock.tasks.handle",
+    "Node": "penstock.tasks.flow",
     "Queue": "penstock.tasks.queue",
     "Settings": "penstock.tasks.settings",
     "Task": "penstock.tasks.task",
+    "Throttle": "penstock.tasks.unique",
+    "Upstream": "penstock.tasks.errands",
 }
 
 

@@ -1,17 +1,19 @@
-"""Penstock: the front door, and the only place that wires engines to the rest."""
+"""Penstock: the front door."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.engine import Engine
 from penstock.model.clock import Clock, EngineClock
-from penstock.model.errors import Duration, EngineError, OutcomeUnknown, SchemaMissing, in_seconds
+from penstock.model.errors import Duration, EngineError, OutcomeUnknown, in_seconds
 from penstock.model.limits import NO_LIMIT
 from penstock.model.names import check_schema
 from penstock.model.priority import PriorityOption
+from penstock.opening import make_engine, open_engine
 from penstock.ops import Diagnosis, Ops
 from penstock.runtime.host import WorkerHost
 from penstock.runtime.inprocess import InProcessWorker
@@ -23,6 +25,7 @@ from penstock.tasks.client import Client
 from penstock.tasks.declare import Declare
 from penstock.tasks.declared import TaskOptions
 from penstock.tasks.events import calls_for
+from penstock.tasks.flow import Flow
 from penstock.tasks.gate import Switch, WhenDisabled
 from penstock.tasks.handle import JobHandle
 from penstock.tasks.home import Opened
@@ -31,8 +34,10 @@ from penstock.tasks.loading import ref_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.queues import from_environment, make_queue
 from penstock.tasks.registry import Registry
+from penstock.tasks.schedules import name_of
+from penstock.tasks.scheduling import Scheduling
 from penstock.tasks.task import Task
-from penstock.tasks.urls import check_url, in_memory, is_redis, is_sqlite, masked, sqlite_path
+from penstock.tasks.urls import check_url, in_memory, is_sqlite, masked
 
 if TYPE_CHECKING:
     from penstock.tasks.settings import Settings
@@ -40,7 +45,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Penstock:
+class Penstock(Scheduling):
     """An app: its queues, its tasks and the engine where their jobs live.
 
     The engine is opened by `async with app:` or `with app:`, or by the first call that needs it.
@@ -53,8 +58,15 @@ class Penstock:
         schema: str | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
+        name: str | None = None,
     ) -> None:
-        """Settings come from the environment where they are not given here."""
+        """Settings come from the environment where they are not given here.
+
+        Declared schedules are kept under the app's `name`, by default that of its module and variable. Two
+        apps on one engine that are made in the same place need one each.
+        """
+        self._name = name
+        self._made_in: str = sys._getframe(1).f_globals.get("__name__", "")
         self.settings = _settings(settings, url, schema)
         self.url = self.settings.url
         self.schema = check_schema(self.settings.schema_name)
@@ -64,11 +76,17 @@ class Penstock:
         self._client = Client(self._access)
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
+        self.registry.schedules.source = lambda: self.name
         self._declare = Declare(self.registry.add_task, TaskOptions())
         _warn_of_unread()
 
     def __repr__(self) -> str:
         return f"<Penstock {self.safe_url}>"
+
+    @property
+    def name(self) -> str:
+        """What the app is called: as it was given, else by the module and the variable that hold it."""
+        return self._name or name_of(self, self._made_in)
 
     @property
     def safe_url(self) -> str:
@@ -81,9 +99,10 @@ class Penstock:
         """Make a task of a function: `@app.task`, or `@app.task(queue="email", timeout=30)`.
 
         Options: queue, name, description, timeout, key, retry, priority, execute, expire_after, classify,
-        enabled, when_disabled, rate, rate_key, concurrency, needs and on. `rate` and `concurrency` hold over
-        all workers, with `rate_key` for each key by itself; `needs` names breakers, `on` an event. What is
-        not given is inherited from the queue, then from the settings.
+        enabled, when_disabled, rate, rate_key, concurrency, needs, on and unique. `rate` and `concurrency`
+        hold over all workers, with `rate_key` for each key by itself; `needs` names breakers, `on` an event;
+        `unique` says for how long a key keeps others out. What is not given is inherited from the queue, then
+        from the settings.
         """
         return self._declare
 
@@ -183,6 +202,10 @@ class Penstock:
     async def aemit(self, event: str, payload: Mapping[str, Any] | None = None) -> list[JobHandle[Any]]:
         """Put in a job of every task with `on=event`, all or none, with what each takes of the payload."""
         return await self._client.asend_many(calls_for(self.registry, event, payload))
+
+    def flow(self, name: str) -> Flow:
+        """A new flow: jobs with edges between them, enqueued as one."""
+        return Flow(self._client, name)
 
     def call_by_name(self, task: str, args: Mapping[str, Any]) -> Call[Any]:
         """A call of the task of this name; UnknownTask or InvalidArguments where it cannot be."""
@@ -341,33 +364,3 @@ def _warn_of_unread(declared: Iterable[str] | None = None) -> None:
     from penstock.tasks.variables import warn_of_unread  # noqa: PLC0415 - as above
 
     warn_of_unread(declared)
-
-
-def make_engine(url: str, schema: str, clock: Clock) -> Engine:
-    """A new engine, not opened yet."""
-    if is_sqlite(url):
-        from penstock.engines.sqlite.engine import SqliteEngine  # noqa: PLC0415 - only the engine in use
-
-        return SqliteEngine(sqlite_path(url), clock=clock)
-    if is_redis(url):
-        from penstock.engines.redis.engine import RedisEngine  # noqa: PLC0415 - as above
-
-        return RedisEngine(url, schema=schema, clock=clock)
-    from penstock.engines.postgres.engine import PostgresEngine  # noqa: PLC0415 - as above
-
-    return PostgresEngine(url, schema=schema, clock=clock)
-
-
-async def open_engine(
-    url: str, schema: str, *, clock: Clock | None = None, migrate: bool | None = None
-) -> Engine:
-    """Open the engine of a URL. `migrate` makes a missing schema; by default not on PostgreSQL."""
-    engine = make_engine(url, schema, clock or EngineClock())
-    try:
-        await engine.open()
-    except SchemaMissing:
-        if not (is_sqlite(url) or is_redis(url) if migrate is None else migrate):
-            raise
-        await engine.migrate()
-        await engine.open()
-    return engine

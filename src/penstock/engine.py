@@ -67,8 +67,8 @@ deadline is, by `expire`: cancelled (*skip*), let go (*run*), or failed, with a 
 UPSTREAM_MISSING.
 
 Jobs put in with the same `FlowName` are a flow. While one of them is unfinished, none of its members is
-pruned, nor counted as kept; when the last ends, they are like others. A flow none of whose members has a
-record any more is dropped by `tidy`.
+pruned, nor counted as kept, nor goes without a record where `keep` is False; when the last ends, they are
+like others. A flow none of whose members has a record any more is dropped by `tidy`.
 
 **Jobs that follow.** The jobs in `Settlement.then` are put in by the step that settles, where it is accepted
 and completes the run; else they are not made.
@@ -311,7 +311,7 @@ class Tick(NamedTuple):
     next_at: datetime | None  # of the tick after it
     job: NewJob | None  # None: the tick is let pass
     overlap: Overlap = "allow"  # what becomes of the job while the one before is unfinished
-    note: str | None = None  # why it is let pass
+    note: str | None = None  # why it is let pass, or what else there is to say; kept with the tick
 
 
 class TickRecord(NamedTuple):

@@ -20,14 +20,24 @@ from penstock.engine import (
     Recovery,
     WorkerInfo,
 )
+from penstock.flows import Flows
 from penstock.model.breaker import BreakerState, Circuit
-from penstock.model.errors import MAX_SECONDS, ActionRefused, InvalidOption, JobNotFound, UnknownQueue
+from penstock.model.errors import (
+    MAX_SECONDS,
+    ActionRefused,
+    Duration,
+    InvalidOption,
+    JobNotFound,
+    UnknownQueue,
+    in_seconds,
+)
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
 from penstock.model.values import MAX_ARGS_BYTES, dumps
 from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
+from penstock.timetable import Timetable
 
 MAX_PAGE = 200
 RECOVER_RATE = 50.0  # jobs per second, so that a thousand dead letters do not come back all at once
@@ -52,6 +62,7 @@ class Story(NamedTuple):
 
     job: Job
     dead_letter: DeadLetter | None  # of a failed one, until it is purged
+    steps: Mapping[str, str]  # the results of its steps, as JSON text
 
 
 class Cancelled(NamedTuple):
@@ -104,6 +115,8 @@ class Ops:
     def __init__(self, engine: Engine, registry: Registry) -> None:
         self._engine = engine
         self._registry = registry
+        self.timetable = Timetable(engine, registry)
+        self.flows = Flows(engine)
 
     # -- limits -------------------------------------------------------------------------------------
     async def groups(self) -> list[GroupState]:
@@ -136,7 +149,8 @@ class Ops:
         """One job, and its dead letter where it has one; JobNotFound where there is no record of it."""
         job = await self.job(job_id)
         failed = job.state is State.FAILED
-        return Story(job, await self._engine.dead_letter(job_id) if failed else None)
+        letter = await self._engine.dead_letter(job_id) if failed else None
+        return Story(job, letter, await self._engine.steps(job_id))
 
     async def _why_no_job(self, job_id: str) -> str:
         if is_id(job_id) and await self._engine.dead_letter(job_id) is not None:
@@ -157,7 +171,22 @@ class Ops:
         if job.state is State.FAILED:
             new, already = await self.recover(job_id)
             return Retried(new, "recovered already" if already else "recovered")
-        raise ActionRefused(_why_no_retry(job))
+        raise ActionRefused(_why_not(job))
+
+    async def promote(self, job_id: str) -> Job:
+        """Make a delayed job due now."""
+        job = await self.job(job_id)
+        if job.state is not State.DELAYED or not await self._engine.promote([job_id]):
+            raise ActionRefused(f"only a delayed job can be made due; {_why_not(await self.job(job_id))}")
+        return await self.job(job_id)
+
+    async def reschedule(self, job_id: str, delay: Duration) -> Job:
+        """Make a job that waits, or is delayed, due in so many seconds; its expiry moves with it."""
+        await self.job(job_id)
+        if not await self._engine.reschedule([job_id], in_seconds("delay", delay)):
+            job = await self.job(job_id)
+            raise ActionRefused(f"only a waiting or delayed job can be rescheduled; {_why_not(job)}")
+        return await self.job(job_id)
 
     async def cancel(self, job_id: str, reason: str = "cancelled by an operator") -> Cancelled:
         """Cancel a job that has not ended; one that is running is asked to stop."""
@@ -294,11 +323,13 @@ def _cursor(after: str | None) -> str | None:
     return after
 
 
-def _why_no_retry(job: Job) -> str:
+def _why_not(job: Job) -> str:
     if job.parked:
         return f"job {job.id} is parked until a worker comes that can run it: {job.note}"
     if job.state is State.WAITING:
         return f"job {job.id} is waiting already, for a worker that serves queue {job.queue!r}"
+    if job.state is State.BLOCKED:
+        return f"job {job.id} waits for other jobs"
     if job.state is State.ACTIVE:
         return f"job {job.id} is running now"
     return f"job {job.id} ended as {job.state}; only failed and delayed jobs can be retried"

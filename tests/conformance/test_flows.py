@@ -25,7 +25,7 @@ from conformance.kit import (
 )
 from penstock.engine import Flow, JobFilter, Retention
 from penstock.model.job import Edge, FlowName, NewJob, Ties
-from penstock.model.outcome import Cancelled
+from penstock.model.outcome import Cancelled, Completed
 from penstock.model.states import State
 
 NOTHING_KEPT = Retention(QUEUE, keep_completed=0, keep_failed=0, max_age=0)
@@ -76,12 +76,11 @@ async def test_unfinished_members_are_counted_down_however_they_end(engine, work
     await settle(engine, one)
     assert (await seen(engine, flow)).unfinished == 4
     await settle(engine, two, failed())
-    await settle(engine, three, keep=False)
+    await settle(engine, three)
     assert (await seen(engine, flow)).unfinished == 2
     await engine.cancel([jobs[4].id], "no")
     assert (await seen(engine, flow)).unfinished == 1
-    found = await seen(engine, flow)
-    assert ids(found.jobs) == [jobs[0].id, jobs[1].id, jobs[3].id, jobs[4].id]
+    assert ids((await seen(engine, flow)).jobs) == ids(jobs)
 
 
 async def test_a_failure_ends_all_that_wait_for_it(engine, worker):
@@ -162,6 +161,17 @@ async def test_members_of_an_unfinished_flow_are_not_pruned(engine, worker, cloc
     clock.advance(1)
     assert await engine.prune(retention, 10) == 4
     assert await counts(engine) == {}
+
+
+async def test_a_member_that_would_leave_no_record_leaves_one_for_those_who_read_its_result(engine, worker):
+    flow, jobs = flow_of((), (0,))
+    await engine.enqueue(jobs)
+    [held] = await claim(engine)
+    assert await settle(engine, held, Completed("[1]"), keep=False)
+    assert [job.result for job in (await seen(engine, flow)).jobs] == [[1], None]
+    [held] = await claim(engine)
+    await settle(engine, held)
+    assert await engine.prune(Retention(QUEUE, keep_completed=0), 10) == 2
 
 
 async def test_members_of_an_unfinished_flow_are_not_counted_as_kept(engine, worker, clock):

@@ -323,6 +323,12 @@ async def test_a_tick_may_be_let_pass(engine, clock):
     assert await counts(engine) == {State.WAITING: 1}
 
 
+async def test_a_tick_that_runs_may_have_a_note_too(engine, clock):
+    await engine.put_schedules([row()])
+    job = await fired(engine, note="late")
+    assert await engine.ticks("nightly", 10) == [(START, clock.now(), job, "late")]
+
+
 async def test_two_engines_fire_a_tick_once(make_engine):
     engines = [await make_engine() for _ in range(4)]
     await engines[0].put_schedules([row()])

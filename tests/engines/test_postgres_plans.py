@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from conformance.kit import QUEUE, TASK, claim, end, news, register, want
+from conformance.kit import QUEUE, TASK, claim, end, failed, ids, news, register, want
 from engines.postgres_kit import ask, connect, fresh_engine
 from penstock.engine import JobFilter
 from penstock.engines.postgres import listing, settle
@@ -99,14 +99,27 @@ async def test_a_settle_finds_its_jobs_by_primary_key_and_reads_no_others(crowde
 
 async def test_every_other_end_finds_its_jobs_by_primary_key(crowded):
     held = await claim(crowded, limit=100)
-    text = await plan(settle.other_call(crowded._sql, [end(h) for h in held], None, by_holder=True))
-    assert not scanned(text, "jobs")
-    assert most_rows(text) <= 100
+    call = settle.other_call(crowded._sql, [end(h, failed()) for h in held], None, by_holder=True)
+    read = await touched(call, crowded.schema)
+    assert read["jobs"] <= 200  # once to lock, once to move
+    assert read["finished"] == 0
+
+
+@pytest.mark.parametrize("verb", ["cancel", "expire"])
+async def test_ending_jobs_that_do_not_run_costs_what_is_ended(crowded, verb):
+    expired = timedelta(hours=2, seconds=10) if verb == "expire" else timedelta(0)
+    some = ids(await crowded.jobs(JobFilter(state=State.DELAYED), 100))
+    values = {"now": datetime.now(UTC) + expired, "ids": some, "reason": "x", "limit": 100}
+    call = Call(
+        crowded._sql[verb], values | dict.fromkeys(("expired", "upstream_late", "upstream_missing"), "x")
+    )
+    read = await touched(call, crowded.schema)
+    assert 200 <= read["jobs"] <= 300
+    assert read["edges"] == 0
 
 
 SWEEPS: dict[str, dict[str, Any]] = {
     "stage": {"limit": 100},
-    "expire": {"limit": 100, "note": "expired"},
     "prune": {
         "limit": 100,
         "queue": QUEUE,
@@ -115,7 +128,6 @@ SWEEPS: dict[str, dict[str, Any]] = {
         "max_age": 60.0,
         "run": None,
     },
-    "cancel": {"ids": [], "reason": "x"},
     "held": {"workers": ["nobody"], "limit": 100},
     "beat": {"worker": "nobody", "ttl": 1.0},
 }

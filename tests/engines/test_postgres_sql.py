@@ -110,3 +110,35 @@ async def test_a_long_transaction_that_enqueues_does_not_silence_the_others():
         await ask(f"select {engine.schema}.enqueue('{JOB}')")
         heard = [note.payload async for note in ear.notifies(timeout=10, stop_after=1)]
         assert heard == ["email"]
+
+
+@pytest.mark.parametrize(
+    ("window", "free"), [("record", "f"), ("unfinished", "f"), ("started", "t"), ("debounce", "t")]
+)
+async def test_psql_says_how_long_a_key_is_held(window: str, free: str):
+    async with fresh_engine() as engine:
+        job = f'[{{"task": "t", "key": "k", "window": "{window}"}}]'
+        sql = f"select not duplicate from {engine.schema}.enqueue('{job}')"
+        assert postgres_server().psql(sql) == "t"
+        assert postgres_server().psql(sql) == "f"
+        await register(engine)
+        assert len(await claim(engine, "default")) == 1
+        assert postgres_server().psql(sql) == free
+
+
+async def test_psql_cannot_hold_a_key_by_a_window_nobody_knows():
+    async with fresh_engine() as engine:
+        with pytest.raises(RuntimeError, match="window_is_known"):
+            postgres_server().psql(
+                f'select * from {engine.schema}.enqueue(\'[{{"task": "t", "key": "k", "window": "ever"}}]\')'
+            )
+
+
+async def test_psql_puts_a_job_in_behind_another():
+    async with fresh_engine() as engine:
+        [(first, _, _)] = await ask(f'select * from {engine.schema}.enqueue(\'[{{"task": "t"}}]\')')
+        job = f'[{{"task": "t", "ties": {{"after": [["{first}", "fail"]]}}}}]'
+        [(second, state, _)] = await ask(f"select * from {engine.schema}.enqueue('{job}')")
+        assert state == "blocked"
+        await engine.cancel([first], "no")
+        assert (await read(engine, second)).state is State.CANCELLED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock import Context, Penstock, RateLimited, Retry, Snooze, SyncContext
+from penstock import Context, Penstock, RateLimited, Retry, Snooze, SyncContext, Throttle
 
 app = Penstock("sqlite://:memory:")
 
@@ -63,6 +63,14 @@ def wrong_options() -> None:
     send.using(retry="webhok")  # type: ignore[arg-type]
 
 
+def wrong_schedules() -> None:
+    app.schedule("a", send, evry=5)  # type: ignore[call-arg]
+    app.schedule("a", send, every="5")  # type: ignore[arg-type]
+    app.schedule("a", send, every=5, overlap="wait")  # type: ignore[arg-type]
+    app.schedule("a", send, every=5, missed="some")  # type: ignore[arg-type]
+    app.schedule("a", print, every=5)  # type: ignore[arg-type]
+
+
 def wrong_policies() -> None:
     Retry.exponential(3, 5, capp=60)  # type: ignore[call-arg]
     Retry.exponential(3, 5, cap="60")  # type: ignore[arg-type]
@@ -80,3 +88,25 @@ async def wrong_calls_in_place(ctx: Context, sync_ctx: SyncContext) -> None:
     resize(ctx, "x")  # type: ignore[arg-type]
     plain("x")  # type: ignore[arg-type]
     await ctx.progress("forty")  # type: ignore[arg-type]
+
+
+async def wrong_flows(ctx: Context, sync: SyncContext) -> None:
+    flow = app.flow("course")
+    node = flow.add(plain.call(1))
+    flow.add(send.call(1, "x"), after=[plain.call(1)])  # type: ignore[list-item]
+    flow.add(send.call(1, "x"), after=node)  # type: ignore[arg-type]
+    flow.add(send.call(1, "x"), on_failure="skip")  # type: ignore[arg-type]
+    flow.add(plain)  # type: ignore[arg-type]
+    text: str = flow.enqueue()[node].result()  # type: ignore[assignment]
+    numbers: list[str] = await ctx.results_of(plain)  # type: ignore[arg-type]
+    await ctx.step("n", plain, "1")  # type: ignore[call-overload]
+    sync.step("n", str.upper, 1)  # type: ignore[arg-type]
+    sync.sleep("soon")  # type: ignore[arg-type]
+    ctx.enqueue(plain)  # type: ignore[arg-type]
+    print(text, numbers)
+
+
+def wrong_windows() -> None:
+    app.task(unique="finished")  # type: ignore[call-overload]
+    plain.using(unique=60)  # type: ignore[arg-type]
+    plain.using(unique=Throttle("60"))  # type: ignore[arg-type]

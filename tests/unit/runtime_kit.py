@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ import pytest
 from penstock import Context, Penstock, Snooze, SyncContext
 from penstock.engine import Engine
 from penstock.model.clock import FakeClock
+from penstock.model.job import NewJob
 from penstock.runtime.board import Board
 from penstock.runtime.worker import Worker
+from penstock.tasks.errands import Errand
 
 URL = "sqlite://:memory:"
 TTL = 60.0
@@ -89,6 +92,41 @@ def expire(app: Penstock) -> None:
     clock = app._clock
     assert isinstance(clock, FakeClock)
     clock.advance(TTL + 1)
+
+
+class Ear:
+    """Hears what the handler in a child says, and keeps it."""
+
+    def __init__(
+        self,
+        on_progress: Callable[[str], Awaitable[None]] | None = None,
+        answers: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._on_progress = on_progress
+        self._answers = answers or {}
+        self.told: list[Any] = []
+        self.errands: list[Errand] = []
+        self.followers: list[NewJob] = []
+        self.heard = asyncio.Event()
+
+    def begin(self) -> None: ...
+
+    async def progress(self, text: str) -> None:
+        if self._on_progress is not None:
+            await self._on_progress(text)
+            return
+        self.told.append(json.loads(text))
+        self.heard.set()
+
+    async def do(self, errand: Errand) -> Any:
+        self.errands.append(errand)
+        answer = self._answers[errand.verb]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def follow(self, job: NewJob) -> None:
+        self.followers.append(job)
 
 
 class FakeProcess:

@@ -52,6 +52,7 @@ def test_it_is_tried_when_the_reset_has_passed_and_not_before():
     standing = tripped()
     assert look(BREAKER, standing, 159.9).circuit is Circuit.OPEN
     assert look(BREAKER, standing, 160.0).circuit is Circuit.HALF_OPEN
+    assert look(BREAKER, standing, 190.0).since == 160.0  # whenever somebody looks
 
 
 def test_probes_are_bounded_and_given_back():

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
 from test_runtime_child import CLAIM
 
 from penstock.model.decide import Returned
+from penstock.model.errors import EngineUnavailable, InvalidOption, LeaseLost
+from penstock.model.job import NewJob
 from penstock.runtime import solo_child
 from penstock.runtime.child_line import ChildLine
+from penstock.runtime.running import MAX_FOLLOWERS_BYTES
 from penstock.runtime.wire import end_to_wire, pack, unpack
+from penstock.tasks.errands import STEPS, UPSTREAM
 
 END = end_to_wire(Returned("2"))
 
@@ -109,3 +117,72 @@ def test_only_the_run_in_hand_hears_that_its_progress_is_stored() -> None:
     assert said.told() == [1]
     inbox.hear({"stored": CLAIM.token})
     assert said.told() == [1, 2]
+
+
+# -- errands and followers --------------------------------------------------------------------------
+
+
+def test_each_errand_waits_for_its_own_answer() -> None:
+    said = Said()
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.submit(said.line.do_sync, STEPS), None
+        _until(lambda: len(said.messages()) == 1)
+        second = pool.submit(said.line.do_sync, UPSTREAM)
+        _until(lambda: len(said.messages()) == 2)
+        assert [(m["errand"][0], m["number"]) for m in said.messages()] == [("steps", 0), ("upstream", 1)]
+        said.line.answered({"number": 1, "answer": ["b"]})
+        said.line.answered({"number": 0, "answer": {"a": "1"}})
+        assert (first.result(10), second.result(10)) == ({"a": "1"}, ["b"])
+
+
+async def test_an_errand_that_could_not_be_done_raises_in_the_handler() -> None:
+    said = Said()
+    asking = asyncio.create_task(said.line.do(STEPS))
+    await asyncio.sleep(0)
+    await asyncio.to_thread(said.line.answered, {"number": 0, "unavailable": "away"})
+    with pytest.raises(EngineUnavailable, match="away"):
+        await asking
+
+
+async def test_an_answer_that_nobody_waits_for_any_more_is_passed_over() -> None:
+    said = Said()
+    asking = asyncio.create_task(said.line.do(STEPS))
+    await asyncio.sleep(0)
+    asking.cancel()
+    await asyncio.wait({asking})
+    said.line.answered({"number": 0, "answer": {}})
+
+
+def test_a_run_that_is_over_asks_for_nothing_and_is_followed_by_nothing() -> None:
+    said = Said()
+    said.line.end(Returned("2"))
+    with pytest.raises(LeaseLost):
+        said.line.do_sync(STEPS)
+    with pytest.raises(LeaseLost):
+        said.line.follow(NewJob("1", "default", "hello"))
+    assert said.messages() == [{"end": END}]
+
+
+def test_followers_are_told_at_once_and_bounded() -> None:
+    said = Said()
+    said.line.follow(NewJob("1", "default", "hello", args="x" * MAX_FOLLOWERS_BYTES))
+    with pytest.raises(InvalidOption, match="4 MB"):
+        said.line.follow(NewJob("2", "default", "hello"))
+    assert [message["follow"][0] for message in said.messages()] == ["1"]
+
+
+def test_only_the_run_in_hand_hears_the_answer_to_its_errand() -> None:
+    said = Said()
+    inbox = solo_child.Inbox(Endless())
+    inbox.link = said.line
+    with ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(said.line.do_sync, STEPS)
+        _until(lambda: len(said.messages()) == 1)
+        inbox.hear({"answered": "another", "number": 0, "answer": {"not": "mine"}})
+        inbox.hear({"answered": CLAIM.token, "number": 0, "answer": {}})
+        assert asking.result(10) == {}
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(0.001)

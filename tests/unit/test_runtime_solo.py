@@ -10,14 +10,17 @@ import socket
 from typing import Any
 
 import pytest
+from runtime_kit import Ear
 from test_runtime_child import CLAIM
 
 from penstock import InvalidOption
 from penstock.model.decide import Returned
-from penstock.model.job import Claim
+from penstock.model.errors import EngineUnavailable
+from penstock.model.job import Claim, Edge, FlowName, NewJob, Ties, Window
 from penstock.runtime import solo, solo_child
 from penstock.runtime.warm import Warm
 from penstock.runtime.wire import end_to_wire, pack, unpack
+from penstock.tasks.errands import STEPS
 
 END = pack({"token": CLAIM.token, "end": end_to_wire(Returned("2"))})
 
@@ -39,7 +42,7 @@ class Child:
         if not self.alive:
             raise solo.ChildDied("gone")
 
-    async def end(self, _on_progress: object) -> Returned:
+    async def end(self, _listener: object) -> Returned:
         self.ran += 1
         await self._may_end.wait()
         return Returned()
@@ -85,8 +88,7 @@ def pool(nursery: Nursery) -> solo.SoloPool:
     return solo.SoloPool("worker", nursery)  # type: ignore[arg-type]
 
 
-async def nobody(_progress: str) -> None:
-    """Nobody wants to know."""
+nobody = Ear()  # who does not want to know
 
 
 async def turns(count: int = 20) -> None:
@@ -217,9 +219,38 @@ async def test_a_child_begins_with_one_job_and_tells_its_progress_and_end(other:
         said.append(progress)
 
     other.says(pack({"token": CLAIM.token, "progress": "half"}) + END)
-    assert await other.child.end(keep) == Returned("2")
+    assert await other.child.end(Ear(keep)) == Returned("2")
     assert said == ["half"]
     assert await other.hears() == {"stored": CLAIM.token}
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [({"price": "1"}, {"answer": {"price": "1"}}), (EngineUnavailable("away"), {"unavailable": "away"})],
+)
+async def test_an_errand_is_answered_by_its_number(other: Other, answer: Any, told: dict[str, Any]) -> None:
+    await take_up(other)
+    other.says(pack({"token": CLAIM.token, "errand": STEPS, "number": 3}) + END)
+    ear = Ear(answers={"steps": answer})
+    assert await other.child.end(ear) == Returned("2")
+    assert ear.errands == [STEPS]
+    assert await other.hears() == {"answered": CLAIM.token, "number": 3, **told}
+
+
+async def test_jobs_that_follow_come_over_the_line_as_they_were(other: Other) -> None:
+    await take_up(other)
+    flow = FlowName("f", "course")
+    ties = Ties((Edge("a", "ignore"),), flow=flow, deadline=5.0, at_deadline="run")
+    jobs = [
+        NewJob("1", "default", "hello", key="1"),
+        NewJob("2", "email", "send", '{"ä":1}', "k", True, window=Window("period", 60.0), ties=ties),
+    ]
+    other.says(b"".join(pack({"token": CLAIM.token, "follow": job}) for job in jobs) + END)
+    ear = Ear()
+    await other.child.end(ear)
+    assert ear.followers == jobs
+    assert ear.followers[1].ties == ties
+    assert isinstance(ear.followers[1].ties, Ties)
 
 
 async def test_what_a_child_says_of_another_run_is_passed_over(other: Other) -> None:
@@ -234,7 +265,7 @@ async def test_what_a_child_says_of_another_run_is_passed_over(other: Other) -> 
     async def refuse(progress: str) -> None:
         raise AssertionError(progress)
 
-    assert await other.child.end(refuse) == Returned("2")
+    assert await other.child.end(Ear(refuse)) == Returned("2")
 
 
 async def test_the_end_of_a_run_waits_until_its_last_progress_is_dealt_with(other: Other) -> None:
@@ -245,7 +276,7 @@ async def test_the_end_of_a_run_waits_until_its_last_progress_is_dealt_with(othe
         await stored.wait()
 
     other.says(pack({"token": CLAIM.token, "progress": "all"}) + END)
-    ending = asyncio.create_task(other.child.end(slowly))
+    ending = asyncio.create_task(other.child.end(Ear(slowly)))
     await turns()
     assert not ending.done()
     stored.set()
@@ -261,7 +292,7 @@ async def test_a_run_stopped_while_its_progress_is_being_stored_kills_the_child(
         await asyncio.Event().wait()
 
     other.says(pack({"token": CLAIM.token, "progress": "half"}))
-    ending = asyncio.create_task(other.child.end(for_ever))
+    ending = asyncio.create_task(other.child.end(Ear(for_ever)))
     await storing.wait()
     ending.cancel()
     other.dies(-signal.SIGKILL)

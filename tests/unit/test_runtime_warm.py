@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from runtime_kit import Ear
 from test_runtime_child import CLAIM
 
 from acceptance.fleet import eventually, is_alive
@@ -116,7 +117,7 @@ class Lot:
         self.write()
         self.warm = Warm(f"{self.path}:app")
         self.pool = SoloPool("worker-1", self.warm)
-        self.told: list[Any] = []
+        self.ear = Ear()
 
     def write(self, more: str = "") -> None:
         self.path.write_text(textwrap.dedent(APP) + textwrap.dedent(more))
@@ -132,22 +133,16 @@ class Lot:
         return len((self.folder / "loaded").read_text())
 
     async def run(self, task: str, args: str = "{}") -> Any:
-        end = await self.pool.run(claim(task, args), self._keep)
+        end = await self.pool.run(claim(task, args), self.ear)
         assert isinstance(end, Returned), end
         return None if end.result is None else json.loads(end.result)
 
-    async def _keep(self, progress: str) -> None:
-        self.told.append(json.loads(progress))
-
     async def begun(self, task: str) -> tuple[asyncio.Task[Any], int]:
         """A run that has told its pid as progress."""
-        told: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-
-        async def on_progress(text: str) -> None:
-            told.set_result(int(json.loads(text)["message"]))
-
-        running = asyncio.create_task(self.pool.run(claim(task), on_progress))
-        return running, await told
+        ear = Ear()
+        running = asyncio.create_task(self.pool.run(claim(task), ear))
+        await ear.heard.wait()
+        return running, int(ear.told[0]["message"])
 
 
 @pytest.fixture
@@ -180,16 +175,16 @@ async def test_a_copy_that_a_handler_makes_of_itself_answers_for_no_job(lot: Lot
 
 async def test_a_thread_left_behind_says_nothing_about_the_next_job(lot: Lot) -> None:
     await lot.run("leaves_a_thread_behind")
-    lot.told.clear()
+    lot.ear.told.clear()
     for _ in range(20):
         assert await lot.run("where")
-    assert lot.told == []
+    assert lot.ear.told == []
 
 
 async def test_however_much_progress_is_told_what_is_stored_last_is_the_last(lot: Lot) -> None:
     await lot.run("tells_much")
-    assert lot.told[-1]["percent"] == 100
-    assert lot.told == sorted(lot.told, key=lambda progress: progress["percent"])
+    assert lot.ear.told[-1]["percent"] == 100
+    assert lot.ear.told == sorted(lot.ear.told, key=lambda progress: progress["percent"])
 
 
 async def test_a_handler_in_a_process_knows_when_its_time_is_over(lot: Lot) -> None:
@@ -353,6 +348,6 @@ async def test_a_handler_that_fails_in_a_child_ends_as_it_would_anywhere(lot: Lo
             raise ValueError("no")
         """
     )
-    end = await lot.pool.run(claim("fails"), lambda _: None)
+    end = await lot.pool.run(claim("fails"), Ear())
     assert isinstance(end, Failure)
     assert end.type == "ValueError"

@@ -13,7 +13,7 @@ import pytest
 from penstock import Context, State, SyncContext
 from penstock.model.job import Claim
 from penstock.model.values import loads
-from penstock.tasks.context import MAX_PROGRESS_BYTES, progress_text
+from penstock.tasks.run_link import MAX_PROGRESS_BYTES, progress_text
 
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 

@@ -66,3 +66,11 @@ def since(text: str | None) -> datetime | None:
     if unit not in _UNITS or not number.isdecimal() or len(number) > 5:
         raise InvalidOption(f"{text!r} is not a time; write 30s, 15m, 2h or 7d")
     return datetime.now(UTC) - timedelta(seconds=int(number) * _UNITS[unit])
+
+
+def seconds(text: str) -> float:
+    """The length of `60`, `30s`, `15m`, `2h` or `7d`."""
+    number, unit = (text, "s") if text[-1:].isdecimal() else (text[:-1], text[-1:])
+    if unit not in _UNITS or not number.isdecimal() or len(number) > 9:
+        raise InvalidOption(f"{text!r} is not a length of time; write 60, 30s, 15m, 2h or 7d")
+    return float(number) * _UNITS[unit]

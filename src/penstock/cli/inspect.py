@@ -25,6 +25,7 @@ from penstock.cli.output import (
     ago,
     dead_json,
     job_json,
+    listed,
     print_json,
     print_plain,
     print_table,
@@ -35,6 +36,7 @@ from penstock.cli.output import (
 from penstock.engine import JobFilter, WorkerInfo
 from penstock.model.job import Job
 from penstock.model.states import State
+from penstock.model.values import readable
 from penstock.ops import QueueRow
 from penstock.tasks.catalogue import to_json, to_markdown
 
@@ -90,7 +92,9 @@ def job(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None
     found = with_ops(app, lambda ops: ops.story(job_id))
     if as_json:
         letter = found.dead_letter
-        print_json({**job_json(found.job), "dead_letter": None if letter is None else dead_json(letter)})
+        steps = {name: readable(value) for name, value in found.steps.items()}
+        dead = None if letter is None else dead_json(letter)
+        print_json({**job_json(found.job), "steps": steps, "dead_letter": dead})
         return
     story.show(found, app)
 
@@ -214,4 +218,6 @@ def _remark(job: Job) -> str:
     if job.errors and job.state is not State.COMPLETED:
         last = job.errors[-1]
         return f"{last['type']}: {last['message']}"
+    if job.state is State.BLOCKED:
+        return f"waits for {listed(job.blocked_by)}"
     return job.note or ""

@@ -1,4 +1,4 @@
-"""Doing: retry, cancel, pause, resume, migrate."""
+"""Doing: retry, promote, reschedule, cancel, pause, resume, migrate."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.common import AppOption, JsonOption, command, load, with_ops
-from penstock.cli.output import print_json, recovered_text, say
+from penstock.cli.common import AppOption, JsonOption, command, load, seconds, with_ops
+from penstock.cli.output import ago, counted, job_json, print_json, recovered_text, say
 from penstock.model.states import State
 
 
 def register(app: typer.Typer) -> None:
-    for verb in (retry, cancel, pause, resume, migrate):
+    for verb in (retry, promote, reschedule, cancel, pause, resume, migrate):
         app.command(rich_help_panel="Act")(verb)
 
 
 def retry(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Run a job now: a delayed one is made due, a failed one becomes a new job."""
+    """Run a job now: delayed, it is made due; failed, it is made anew."""
     done = with_ops(app, lambda ops: ops.retry(job_id))
     if as_json:
         print_json(done._asdict())
@@ -28,13 +28,43 @@ def retry(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> No
         say(recovered_text(done.job_id, already=done.how != "recovered"))
 
 
+def promote(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None:
+    """Make a delayed job due now."""
+    job = with_ops(app, lambda ops: ops.promote(job_id))
+    if as_json:
+        print_json(job_json(job))
+    else:
+        say("Due now.")
+
+
+def reschedule(
+    job_id: str,
+    delay: Annotated[str, typer.Option("--in", help="When it is to be due: 60, 30s, 15m, 2h, 7d")],
+    app: AppOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a waiting or delayed job another due time.
+
+    Its expiry moves with it.
+    """
+    job = with_ops(app, lambda ops: ops.reschedule(job_id, seconds(delay)))
+    if as_json:
+        print_json(job_json(job))
+    else:
+        say(f"Due {job.due_at:%Y-%m-%d %H:%M:%S} UTC ({ago(job.due_at)}).")
+
+
 def cancel(
     job_id: str,
     app: AppOption = None,
     reason: Annotated[str, typer.Option(help="Kept with the job")] = "cancelled by an operator",
+    flow: Annotated[bool, typer.Option("--flow", help="The id is a flow's: cancel all its jobs")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Cancel a job; one that is running is asked to stop."""
+    """Cancel a job, or a whole flow; what is running is asked to stop."""
+    if flow:
+        _cancel_flow(job_id, app, reason, as_json=as_json)
+        return
     done = with_ops(app, lambda ops: ops.cancel(job_id, reason))
     if as_json:
         print_json(done._asdict())
@@ -42,6 +72,19 @@ def cancel(
         say(f"It is running: its worker was asked to stop it. Look again: {command(f'job {job_id}', app)}")
     else:
         say("Cancelled.")
+
+
+def _cancel_flow(flow_id: str, app: str | None, reason: str, *, as_json: bool) -> None:
+    done = with_ops(app, lambda ops: ops.flows.cancel(flow_id, reason))
+    if as_json:
+        print_json(done._asdict())
+        return
+    say(f"{counted(done.cancelled, 'job')} cancelled.")
+    if done.stopping:
+        say(
+            f"{counted(done.stopping, 'job')} running: the workers were asked to stop. "
+            f"Look again: {command(f'flow {flow_id}', app)}"
+        )
 
 
 def pause(queue: str, app: AppOption = None) -> None:

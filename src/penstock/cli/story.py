@@ -8,7 +8,16 @@ from datetime import datetime
 from rich.text import Text
 
 from penstock.cli.common import command
-from penstock.cli.output import ago, console, counted, progress_text, say, show_places, state_text
+from penstock.cli.output import (
+    ago,
+    console,
+    counted,
+    listed,
+    progress_text,
+    say,
+    show_places,
+    state_text,
+)
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
 from penstock.ops import Story
@@ -32,12 +41,15 @@ def show(story: Story, ref: str | None) -> None:
 def _facts(story: Story, ref: str | None) -> Iterator[tuple[str, str | None]]:
     job = story.job
     yield "id", job.id
+    yield "made by", job.origin
     yield "key", f"{job.key} (one job at a time holds it)" if job.unique else job.key
     yield "owner", job.owner
     yield "lane", job.lane if job.lane != job.queue else None
     yield "priority", job.priority.name.lower()
     yield "options", job.options_json
     yield "attempt", f"{job.attempt} of {job.max_attempts}"
+    yield "flow", f"{job.flow}; {command(f'flow {job.flow}', ref)}" if job.flow else None
+    yield "waits for", _upstreams(job)
     yield from _times(job)
     yield "ran for", f"{job.ran_for:.3f} s" if job.ran_for else None
     yield "progress", progress_text(job)
@@ -49,6 +61,7 @@ def _facts(story: Story, ref: str | None) -> Iterator[tuple[str, str | None]]:
     yield "recovered from", job.recovered_from
     yield "recovered as", job.recovered_as
     yield "dead letter", _letter(story.dead_letter, ref)
+    yield "steps done", ", ".join(story.steps) or None
     yield "arguments", job.args_json
     yield "result", job.result_json
 
@@ -62,6 +75,13 @@ def _times(job: Job) -> Iterator[tuple[str, str | None]]:
     yield "first started" if job.attempt > 1 else "started", _when(job.started_at)
     yield "last started", _when(job.claimed_at) if job.attempt > 1 else None
     yield "finished", _when(job.finished_at)
+
+
+def _upstreams(job: Job) -> str | None:
+    if job.state is not State.BLOCKED:
+        return None
+    until = f", until {_when(job.deadline_at)}" if job.deadline_at else ""
+    return f"{listed(job.blocked_by)}{until}"
 
 
 def _suspect(job: Job) -> str | None:

@@ -62,7 +62,7 @@ FOREVER = 1e18  # the end of a probe that somebody is sure to report, a job's
 def look(breaker: Breaker, standing: Standing, now: float) -> Standing:
     """As it stands now: what was open long enough is half-open, probes whose time has passed are gone."""
     if standing.circuit is Circuit.OPEN and now >= standing.since + breaker.reset:
-        return standing._replace(circuit=Circuit.HALF_OPEN, since=now, probes=())
+        return standing._replace(circuit=Circuit.HALF_OPEN, since=standing.since + breaker.reset, probes=())
     if standing.circuit is Circuit.HALF_OPEN:
         return standing._replace(probes=tuple(p for p in standing.probes if p[1] > now))
     return standing

@@ -20,6 +20,7 @@ PenstockError
 │   ├── MissingExtra            names the package to install
 │   ├── EngineUnsafe            jobs could be lost there; mend it, or accept it by name
 │   └── WorkerExpired           this worker was given up; it must stop and begin under a new id
+├── LeaseLost                   the job has passed on while it ran; this run is to stop
 ├── WorkerStuck                 too many handlers do not stop; only a new process helps
 ├── JobNotFound
 ├── ActionRefused               what was asked does not apply to the job as it is; says what does
@@ -140,6 +141,10 @@ class EngineUnsafe(EngineError):
 
 class WorkerExpired(EngineError):
     """The worker missed its heartbeats and was given up; its jobs belong to others now."""
+
+
+class LeaseLost(PenstockError):
+    """The job belongs to another worker by now: this run must stop, and what it returns is refused."""
 
 
 class WorkerStuck(PenstockError):

@@ -1,14 +1,15 @@
-"""What a worker tells the engine before it claims: the limits and breakers that its app declares."""
+"""What a worker tells the engine before it claims: the limits, breakers and schedules of its app."""
 
 from __future__ import annotations
 
 from penstock.engine import Engine, Group
 from penstock.model.lanes import group_name
 from penstock.tasks.registry import Registry
+from penstock.tasks.scheduling import sync
 
 
 async def announce(engine: Engine, registry: Registry) -> None:
-    """Declare limits and breakers; what this app used to limit and does not any more is let go."""
+    """Declare limits, breakers and schedules; those that this app declares no more are let go."""
     if registry.breakers:
         await engine.put_breakers([breaker.declared for breaker in registry.breakers.values()])
     declared = registry.groups()
@@ -16,6 +17,7 @@ async def announce(engine: Engine, registry: Registry) -> None:
     changed = [*(g for g in declared if g not in stored), *_let_go(stored, declared, registry)]
     if changed:
         await engine.put_groups(changed)
+    await sync(engine, registry.schedules.declared, registry.schedules.source())
 
 
 def _let_go(stored: set[Group], declared: tuple[Group, ...], registry: Registry) -> list[Group]:

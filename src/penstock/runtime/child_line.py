@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 from penstock.model.decide import End
-from penstock.model.job import Claim
+from penstock.model.errors import EngineUnavailable
+from penstock.model.job import Claim, NewJob
+from penstock.runtime.running import check_followers
 from penstock.runtime.wire import end_to_wire, pack
-from penstock.tasks.context import progress_text
+from penstock.tasks.errands import Errand
+from penstock.tasks.run_link import progress_text
+from penstock.tasks.steps import lost
 
 
 class ChildLine:
@@ -32,6 +38,8 @@ class ChildLine:
         self._latest: str | None = None
         self._storing = False
         self._over = False
+        self._errands: list[Future[Any]] = []  # by their numbers
+        self._followers: list[NewJob] = []
 
     @property
     def copied(self) -> bool:
@@ -73,6 +81,38 @@ class ChildLine:
             self._latest = progress_text(percent, message)
             if not self._storing:
                 self._say_latest()
+
+    async def do(self, errand: Errand) -> Any:
+        return await asyncio.wrap_future(self._sent(errand))
+
+    def do_sync(self, errand: Errand) -> Any:
+        return self._sent(errand).result()
+
+    def _sent(self, errand: Errand) -> Future[Any]:
+        answer: Future[Any] = Future()
+        with self._lock:
+            if self._over or self.copied:
+                raise lost(self.claim)
+            self._errands.append(answer)
+            self._say({"errand": errand, "number": len(self._errands) - 1})
+        return answer
+
+    def answered(self, message: dict[str, Any]) -> None:
+        """The worker has done an errand."""
+        asked = self._errands[message["number"]]
+        if not asked.set_running_or_notify_cancel():
+            return
+        if "unavailable" in message:
+            asked.set_exception(EngineUnavailable(message["unavailable"]))
+        else:
+            asked.set_result(message["answer"])
+
+    def follow(self, job: NewJob) -> None:
+        with self._lock:
+            if self._over or self.copied:
+                raise lost(self.claim)
+            self._followers = check_followers([*self._followers, job])
+            self._say({"follow": job})
 
     def _say_latest(self) -> None:
         if self._latest is not None:

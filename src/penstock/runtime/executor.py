@@ -155,9 +155,7 @@ class Executor:
     async def _in_child(self, running: Running) -> None:
         end: End
         try:
-            end = await self._solo.run(
-                running.claim, lambda text: self._lines.send(running.claim, text), running.begin
-            )
+            end = await self._solo.run(running.claim, self._lines.solo_line(running))
         except Bereft as error:
             # Nobody knows whose doing that was. A suspect whom it meets again is charged, or it had no end.
             end = Crashed(str(error)) if running.claim.suspect else Lost(str(error))

@@ -1,4 +1,4 @@
-"""The lines from a running handler to its worker: on the loop, or from a thread."""
+"""The lines from a running handler to its worker: on the loop, from a thread, or from a child process."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import asyncio
 import contextlib
 import logging
 from concurrent.futures import CancelledError
+from typing import Any
 
 from penstock.engine import Engine
-from penstock.model.errors import EngineError
-from penstock.model.job import Claim
+from penstock.model.errors import EngineError, EngineUnavailable
+from penstock.model.job import Claim, NewJob
 from penstock.runtime.board import Board
+from penstock.runtime.errands import do_errand
 from penstock.runtime.running import Running, Stop
-from penstock.tasks.context import progress_text
+from penstock.tasks.errands import Errand
+from penstock.tasks.run_link import progress_text
 
 log = logging.getLogger("penstock.worker")
 
 PROGRESS_PATIENCE = 2.0  # seconds that a run waits for its progress to be stored
+LOOK = 0.5  # seconds between looks whether the loop that does an errand still runs
 
 
 class Lines:
@@ -29,6 +33,12 @@ class Lines:
 
     def line(self, running: Running) -> Line:
         return Line(self, running)
+
+    def solo_line(self, running: Running) -> SoloLine:
+        return SoloLine(self, running)
+
+    async def do(self, claim: Claim, errand: Errand) -> Any:
+        return await do_errand(self._engine, claim, errand)
 
     async def send(self, claim: Claim, progress: str) -> None:
         # Progress is for people who watch: not being able to store it must not fail the work.
@@ -81,3 +91,46 @@ class Line:
         # Somebody may block the loop, or end it.
         with contextlib.suppress(TimeoutError, CancelledError):
             sending.result(PROGRESS_PATIENCE)
+
+    async def do(self, errand: Errand) -> Any:
+        return await self._lines.do(self.claim, errand)
+
+    def do_sync(self, errand: Errand) -> Any:
+        if self._loop.is_closed():
+            raise EngineUnavailable("the worker of this run is gone")
+        doing = asyncio.run_coroutine_threadsafe(self._lines.do(self.claim, errand), self._loop)
+        while True:
+            try:
+                return doing.result(LOOK)
+            except CancelledError:
+                raise EngineUnavailable("the worker of this run has ended") from None
+            except TimeoutError:
+                if doing.done():
+                    raise
+                if not self._loop.is_running():
+                    raise EngineUnavailable("the worker of this run has ended") from None
+
+    def follow(self, job: NewJob) -> None:
+        self._running.follow(job)
+
+
+class SoloLine:
+    """The worker's end of the line to a handler in a child process."""
+
+    __slots__ = ("_lines", "_running")
+
+    def __init__(self, lines: Lines, running: Running) -> None:
+        self._lines = lines
+        self._running = running
+
+    def begin(self) -> None:
+        self._running.begin()
+
+    async def progress(self, text: str) -> None:
+        await self._lines.send(self._running.claim, text)
+
+    async def do(self, errand: Errand) -> Any:
+        return await self._lines.do(self._running.claim, errand)
+
+    def follow(self, job: NewJob) -> None:
+        self._running.follow(job)

@@ -84,9 +84,9 @@ class Pump:
         claim = running.claim
         ran_for = time.monotonic() - running.started
         outcome = _outcome(running, end, ran_for, self._worker)
-        self._ends.append(
-            Settlement(claim.id, claim.token, outcome, ran_for, claim.queue not in self._options.unkept)
-        )
+        keep = claim.queue not in self._options.unkept
+        then = tuple(running.then) if running.then and isinstance(outcome, Completed) else ()
+        self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then))
         self._ended_since += 1
         if is_limited(claim.lane) or claim.queue in self._options.limited:
             self._looked_empty.clear()  # its place is free: the call that says so may take the next
@@ -307,6 +307,7 @@ def _take(waiting: deque[Settlement]) -> list[Settlement]:
     while waiting and len(ends) < MAX_SETTLE and size < MAX_SETTLE_BYTES:
         end = waiting.popleft()
         size += len(end.outcome.result or "") + len(end.outcome.error or "")
+        size += sum(len(job.args) for job in end.then)
         ends.append(end)
     return ends
 

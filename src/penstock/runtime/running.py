@@ -7,7 +7,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from penstock.model.decide import End, Stopped, end_of, timed_out
-from penstock.model.job import Claim
+from penstock.model.errors import InvalidOption
+from penstock.model.job import Claim, NewJob
 from penstock.model.retry import Retry
 
 if TYPE_CHECKING:
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
     from penstock.tasks.task import Task
 
+
+MAX_FOLLOWERS = 1_000  # of one run
+MAX_FOLLOWERS_BYTES = 4 * 1024 * 1024
 
 _UNREAD = Retry()  # the policy of a run whose options were not read yet
 
@@ -43,6 +47,7 @@ class Running:
         "stop",
         "stopped_at",
         "task",
+        "then",
         "timeout",
     )
 
@@ -59,12 +64,17 @@ class Running:
         self.stop: Stop | None = None
         self.stopped_at = 0.0
         self.settled = False
+        self.then: list[NewJob] | None = None  # jobs to be put in when the run completes; most have none
 
     def begin(self) -> None:
         """The handler begins: from now on its time counts."""
         self.started = time.monotonic()
         if self.timeout is not None:
             self.deadline = self.started + self.timeout
+
+    def follow(self, job: NewJob) -> None:
+        """Put this job in when the run completes. From the handler's thread, and before it ends."""
+        self.then = check_followers([*(self.then or ()), job])
 
     def ended_by(self, error: BaseException) -> End:
         """What raising `error` means, given whether the run was being stopped."""
@@ -79,3 +89,13 @@ class Running:
             assert self.timeout is not None
             return timed_out(self.timeout, self.policy)
         return Stopped(cancelled=self.stop is Stop.CANCEL)
+
+
+def check_followers(jobs: list[NewJob]) -> list[NewJob]:
+    """As many as can be settled in one step together with the run."""
+    if len(jobs) > MAX_FOLLOWERS or sum(len(job.args) for job in jobs) > MAX_FOLLOWERS_BYTES:
+        raise InvalidOption(
+            f"a run can enqueue {MAX_FOLLOWERS:,} jobs together with its end, and "
+            f"{MAX_FOLLOWERS_BYTES // 1024**2} MB of arguments; let one of them enqueue the others"
+        )
+    return jobs

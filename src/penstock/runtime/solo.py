@@ -12,23 +12,38 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
 
 from penstock.model.decide import End
-from penstock.model.job import Claim
+from penstock.model.errors import EngineError
+from penstock.model.job import Claim, NewJob
 from penstock.runtime.guard import kill_group
 from penstock.runtime.warm import Warm
-from penstock.runtime.wire import MAX_LINE, end_from_wire, pack, unpack
+from penstock.runtime.wire import MAX_LINE, end_from_wire, job_from_wire, pack, unpack
+from penstock.tasks.errands import Errand
 
 log = logging.getLogger("penstock.worker")
-
-OnBegin = Callable[[], None]
-OnProgress = Callable[[str], Awaitable[None]]
 
 START = 60.0  # seconds that a child gets to be ready, or to take up a job: an app may be slow to load
 MAX_IDLE = 4  # children kept for the next jobs
 STARTS = os.cpu_count() or 1  # children starting at the same time: an app may be slow to load
+
+
+class Listener(Protocol):
+    """Who hears what the handler in a child says."""
+
+    def begin(self) -> None:
+        """A child has taken the job up."""
+
+    async def progress(self, text: str) -> None:
+        """How far it is."""
+
+    async def do(self, errand: Errand) -> Any:
+        """It has the engine asked."""
+
+    def follow(self, job: NewJob) -> None:
+        """This job is to be put in when it completes."""
 
 
 class ChildDied(Exception):
@@ -48,12 +63,11 @@ class SoloPool:
         self._idle: list[Child] = []
         self._starts = asyncio.Semaphore(STARTS)
 
-    async def run(self, claim: Claim, on_progress: OnProgress, on_begin: OnBegin | None = None) -> End:
-        """Run a job alone; `on_begin` is called when a child takes it up. Cancelling this kills the child."""
+    async def run(self, claim: Claim, listener: Listener) -> End:
+        """Run a job alone. Cancelling this kills the child."""
         child = await self._taken_up(claim)
-        if on_begin is not None:
-            on_begin()
-        end = await child.end(on_progress)
+        listener.begin()
+        end = await child.end(listener)
         if len(self._idle) < MAX_IDLE:
             self._idle.append(child)
         else:
@@ -137,12 +151,18 @@ class Child:
             except TimeoutError:
                 raise ChildDied(f"its process did not take it up within {START:g} s") from None
 
-    async def end(self, on_progress: OnProgress) -> End:
+    async def end(self, listener: Listener) -> End:
         """Wait for the end of the job. The child tells more progress only when the last is dealt with."""
         async with self._or_kill():
-            while "end" not in (message := await self._next_of("progress", "end")):
-                await on_progress(message["progress"])
-                self._writer.write(pack({"stored": self._token}))
+            while "end" not in (message := await self._next_of("progress", "errand", "follow", "end")):
+                if "progress" in message:
+                    await listener.progress(message["progress"])
+                    self._writer.write(pack({"stored": self._token}))
+                elif "errand" in message:
+                    answer = await _answered(listener, Errand(*message["errand"]))
+                    self._writer.write(pack({"answered": self._token, "number": message["number"], **answer}))
+                else:
+                    listener.follow(job_from_wire(message["follow"]))
             return end_from_wire(message["end"])
 
     @contextlib.asynccontextmanager
@@ -189,6 +209,13 @@ class Child:
         if self.pid and "unguarded" in message:  # it has killed its guard, who can see to nothing any more
             kill_group(self.pid)
         self.pid = 0
+
+
+async def _answered(listener: Listener, errand: Errand) -> dict[str, Any]:
+    try:
+        return {"answer": await listener.do(errand)}
+    except EngineError as error:
+        return {"unavailable": str(error)}
 
 
 def _message(claim: Claim, worker: str) -> bytes:

@@ -64,8 +64,10 @@ class Inbox:
     def hear(self, message: dict[str, Any]) -> None:
         if "claim" in message:
             self._jobs.put(message)
-        elif self.link is not None and self.link.claim.token == message["stored"]:
+        elif self.link is not None and self.link.claim.token == message.get("stored"):
             self.link.stored()
+        elif self.link is not None and self.link.claim.token == message.get("answered"):
+            self.link.answered(message)
 
     def _read(self) -> None:
         for line in self._lines:

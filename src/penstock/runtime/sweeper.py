@@ -14,6 +14,7 @@ from penstock.model.decide import judge
 from penstock.model.errors import EngineError
 from penstock.runtime.backoff import jittered
 from penstock.runtime.options import WorkerOptions
+from penstock.tasks.spec import retentions
 
 log = logging.getLogger("penstock.sweeper")
 
@@ -89,7 +90,7 @@ class Sweeper:
         return 0.0 if await self._engine.expire(STEP) >= STEP else jittered(30.0)
 
     async def prune(self) -> float:
-        removed = [await self._engine.prune(_all_day(kept), STEP) for kept in self._options.retentions]
+        removed = [await self._engine.prune(_all_day(kept), STEP) for kept in await self._retentions()]
         return 0.1 if STEP in removed else jittered(60.0)
 
     async def clean_up(self) -> float:
@@ -98,10 +99,14 @@ class Sweeper:
         last = datetime.combine(now.date(), self._options.clean_up_at, UTC)
         if last > now:
             last -= timedelta(days=1)
-        for kept in self._options.retentions:
+        for kept in await self._retentions():
             aged = replace(kept, keep_completed=None, keep_failed=None)
             await self._engine.prune(aged, CLEAN_UP, run=last.isoformat())
         return (last + timedelta(days=1) - now).total_seconds() + jittered(60.0)
+
+    async def _retentions(self) -> list[Retention]:
+        """What the queues keep, and the schedules that keep something else."""
+        return [*self._options.retentions, *retentions(await self._engine.schedules())]
 
     async def purge(self) -> float:
         return 0.1 if await self._engine.purge(self._options.keep_dead, STEP) >= STEP else jittered(3600.0)

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.model.decide import Crashed, Deferred, End, Lost, Returned, Skipped, Stopped, Unfit
 from penstock.model.failure import Failure, FailureClass
+from penstock.model.job import Edge, FlowName, NewJob, Ties, Window
 from penstock.model.outcome import Park
 
 # No line of ours is too long: what it carries is bounded by the settings for payloads and results.
@@ -41,3 +42,15 @@ def end_from_wire(message: dict[str, Any]) -> End:
         fields["park"] = Park(**fields["park"])
     end: End = kind(**fields)
     return end
+
+
+def job_from_wire(fields: list[Any]) -> NewJob:
+    """A job that was packed as the tuple it is."""
+    job = NewJob(*fields)
+    return job._replace(window=Window(*job.window), ties=None if job.ties is None else _ties(job.ties))
+
+
+def _ties(fields: Ties) -> Ties:
+    ties = Ties(*fields)
+    flow = None if ties.flow is None else FlowName(*ties.flow)
+    return ties._replace(after=tuple(Edge(*edge) for edge in ties.after), flow=flow)

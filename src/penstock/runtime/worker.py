@@ -22,6 +22,7 @@ from penstock.runtime.links import Lines
 from penstock.runtime.options import WorkerOptions
 from penstock.runtime.pump import Pump
 from penstock.runtime.running import Running, Stop
+from penstock.runtime.scheduler import Scheduler
 from penstock.runtime.solo import SoloPool
 from penstock.runtime.sweeper import Sweeper
 from penstock.runtime.warm import Warm
@@ -53,6 +54,7 @@ class Worker:
         self._registry = registry
         self._pump = Pump(engine, self.id, board, options)
         self._sweeper = Sweeper(engine, options)
+        self._scheduler = Scheduler(engine, registry)
         solo = SoloPool(self.id, warm or Warm(options.app_ref))
         lines = Lines(engine, board, self.id)
         self.executor = Executor(registry, board, solo, lines, self._ended)
@@ -112,7 +114,9 @@ class Worker:
         Where it ends by an exception a run may have done that: the board keeps those that are not settled.
         """
         await self._announce()
-        loops = [self._pump.listen(), self._sweeper.run(), self._watch()]
+        if burst:
+            await self._scheduler.catch_up()
+        loops = [self._pump.listen(), self._sweeper.run(), self._watch(), self._scheduler.run()]
         tasks = [asyncio.create_task(loop) for loop in loops]
         pumping = asyncio.create_task(self._pump.run())
         stop = asyncio.create_task(self._until_idle(most) if burst else self._stopping.wait())
@@ -131,13 +135,13 @@ class Worker:
             await self.executor.close()
 
     async def _announce(self) -> None:
-        """Nothing is claimed before the engine knows the limits."""
+        """Nothing is claimed before the engine knows the limits, and when jobs are due."""
         backoff = Backoff()
         while not (self.expired or self._stopping.is_set()):
             try:
                 await announce(self._engine, self._registry)
             except EngineError as error:
-                log.warning("the limits could not be declared: %s", error)
+                log.warning("limits and schedules could not be declared: %s", error)
                 await asyncio.sleep(backoff.next())
             else:
                 return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.model.limits import in_words
 from penstock.model.retry import POLICIES, Retry, Strategy
+from penstock.tasks import unique
 
 if TYPE_CHECKING:
     from penstock.tasks.task import Task
@@ -34,6 +35,7 @@ def row(task: Task[Any, Any]) -> dict[str, Any]:
         "on": declared.on,
         "execute": task.execute.value,
         "key": None if declared.key is None else declared.key.text,
+        "unique": unique.in_words(declared.window) if declared.key is not None else None,
         "enabled": task.closed() is None,
         "payload": task.arguments.schema,
     }

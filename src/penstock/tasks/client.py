@@ -53,6 +53,19 @@ class Client:
         answers = await self.access.arun(_put_many(jobs, sent))
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
+    def send_together(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
+        """Enqueue calls that are tied to each other: all or none, in one step."""
+        refuse_in_loop("aenqueue")
+        jobs, sent = self._admitted(calls)
+        answers = self.access.run(_put_together(jobs, sent), "aenqueue")
+        return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
+
+    async def asend_together(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
+        """Enqueue calls that are tied to each other: all or none, in one step."""
+        jobs, sent = self._admitted(calls)
+        answers = await self.access.arun(_put_together(jobs, sent))
+        return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
+
     def _admitted(self, calls: Sequence[Call[Any]]) -> tuple[list[NewJob], bool]:
         """The jobs to put in, and whether the engine may know one of them from an earlier try."""
         if len({id(call) for call in calls}) != len(calls):
@@ -91,6 +104,10 @@ def _put(job: NewJob, sent: bool) -> Work[Enqueued]:
 
 def _put_many(jobs: Sequence[NewJob], sent: bool) -> Work[list[Enqueued]]:
     return lambda opened, again: opened.gatherer.put_many(jobs, again=again or sent)
+
+
+def _put_together(jobs: Sequence[NewJob], sent: bool) -> Work[list[Enqueued]]:
+    return lambda opened, again: opened.gatherer.put_together(jobs, again=again or sent)
 
 
 async def _get(opened: Opened, job_id: str) -> Job:

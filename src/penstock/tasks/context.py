@@ -2,72 +2,42 @@
 
 from __future__ import annotations
 
-import contextlib
+import inspect
 import logging
-from collections.abc import MutableMapping
-from typing import Any, Protocol
+from collections.abc import Callable, Coroutine, MutableMapping
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from penstock.model.errors import ValueTooLarge
-from penstock.model.failure import described, shorten
+from penstock.model.errors import Duration, InvalidOption, Snooze, in_seconds
+from penstock.model.failure import described
 from penstock.model.job import Claim, Job
 from penstock.model.priority import Priority
 from penstock.model.states import State
-from penstock.model.values import dumps
+from penstock.model.values import loads
+from penstock.tasks.errands import STEPS, UPSTREAM, Errand, Upstream
+from penstock.tasks.run_link import RunLink
+from penstock.tasks.steps import Steps, lost
+
+if TYPE_CHECKING:
+    from penstock.tasks.call import Call
+    from penstock.tasks.client import Client
+    from penstock.tasks.task import Task
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 log = logging.getLogger("penstock.worker")
-
-MAX_PROGRESS_BYTES = 4_096
-# In characters, longest first. One takes up to six bytes of JSON, so the last fits whatever it holds.
-_MESSAGE_LENGTHS = (MAX_PROGRESS_BYTES - 50, 2_000, 1_000, 600)
-
-
-class RunLink(Protocol):
-    """The line from a running handler to the worker that runs it."""
-
-    @property
-    def claim(self) -> Claim:
-        """The job in hand."""
-
-    @property
-    def worker(self) -> str:
-        """The id of the worker that runs it."""
-
-    @property
-    def deadline(self) -> float | None:
-        """When the run is ended for taking too long, by `time.monotonic()`; None: no limit."""
-
-    def lease_lost(self) -> bool:
-        """Whether the job belongs to another worker by now."""
-        ...
-
-    def cancelled(self) -> bool:
-        """Whether somebody asked the job to stop."""
-        ...
-
-    async def progress(self, percent: float, message: str) -> None:
-        """Store how far the run is."""
-
-    def progress_sync(self, percent: float, message: str) -> None:
-        """The same, from a handler's own thread or process."""
-
-
-def progress_text(percent: float, message: str) -> str:
-    """The JSON text that engines store as a job's progress; a message that is too long is cut."""
-    for length in _MESSAGE_LENGTHS:
-        told = {"percent": percent, "message": shorten(str(message), length)}
-        with contextlib.suppress(ValueTooLarge):
-            return dumps(told, MAX_PROGRESS_BYTES, "progress")
-    raise AssertionError("the shortest always fits")
 
 
 class _BaseContext:
     """What both kinds of handlers can read."""
 
-    __slots__ = ("_link", "_log")
+    __slots__ = ("_client", "_link", "_log", "_steps")
 
-    def __init__(self, link: RunLink) -> None:
+    def __init__(self, link: RunLink, client: Client | None = None) -> None:
         self._link = link
+        self._client = client
         self._log: JobLogger | None = None
+        self._steps: Steps | None = None
 
     @property
     def job(self) -> Job:
@@ -106,6 +76,26 @@ class _BaseContext:
             self._log = JobLogger(self._link.claim)
         return self._log
 
+    def enqueue(self, call: Call[Any]) -> None:
+        """Put a job in together with the end of this run, where it completes; else nothing is put in."""
+        if self._client is not None and call.task.client is not self._client:
+            raise InvalidOption(f"{call!r} was made by a task of another app; enqueue it with that app")
+        if call.sent:
+            raise InvalidOption(f"{call!r} has been enqueued already; make one call() per job")
+        call.task.admit()
+        call.sent = True
+        self._link.follow(call.job)
+
+    def _memory(self) -> Steps:
+        if self._steps is None:
+            self._steps = Steps(self._link.claim)
+        return self._steps
+
+    def _hold(self) -> None:
+        """LeaseLost where the job has passed on: a step must not be begun then."""
+        if self._link.lease_lost():
+            raise lost(self._link.claim)
+
 
 class Context(_BaseContext):
     """The first parameter of an async handler that asks for it."""
@@ -117,6 +107,54 @@ class Context(_BaseContext):
         if told := _told(self._link.claim, percent, message):
             await self._link.progress(*told)
 
+    # An async function is also a function: the first overload that fits is the one that is meant.
+    @overload
+    async def step(
+        self, name: str, fn: Callable[P, Coroutine[Any, Any, R]], /, *args: P.args, **kwargs: P.kwargs
+    ) -> R: ...
+    @overload
+    async def step(self, name: str, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    async def step(self, name: str, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        """Call `fn` once for all runs of this job: what it returns, strict JSON, is kept under this name.
+
+        A run after a failure or a crash gets it from there. LeaseLost where the job has passed on.
+        """
+        memory = self._memory()
+        memory.ask(name)
+        kept = await self._kept(memory)
+        if name not in kept:
+            self._hold()
+            value = fn(*args, **kwargs)
+            await self._keep(memory, name, memory.written(name, await value if _awaits(value) else value))
+        return loads(kept[name])
+
+    async def sleep(self, seconds: Duration) -> None:
+        """Go on after this time; meanwhile the job holds no slot, and no attempt is spent.
+
+        The handler is run again from its beginning, and passes by what it has slept and done in steps.
+        """
+        wait = in_seconds("sleep", seconds)
+        memory = self._memory()
+        name, begun = memory.ask_sleep()
+        if wait and (await self._kept(memory)).get(name, begun) == begun:
+            await self._keep(memory, name, begun)
+            raise Snooze(wait, f"sleeps for {wait:g} s")
+
+    async def upstream(self) -> list[Upstream]:
+        """The jobs for which this one waited, in the order in which it named them."""
+        return [_upstream(row) for row in await self._link.do(UPSTREAM)]
+
+    async def results_of(self, task: Task[..., R]) -> list[R]:
+        """What the completed jobs of this task returned, among those for which this one waited."""
+        return _results(await self.upstream(), task)
+
+    async def _kept(self, memory: Steps) -> dict[str, str]:
+        return memory.read(await self._link.do(STEPS)) if memory.kept is None else memory.kept
+
+    async def _keep(self, memory: Steps, name: str, text: str) -> None:
+        memory.keep(name, text, await self._link.do(Errand("save_step", name, text)))
+
 
 class SyncContext(_BaseContext):
     """The first parameter of a sync handler that asks for it: the same methods without await."""
@@ -127,6 +165,46 @@ class SyncContext(_BaseContext):
         """Tell how far the run is, from 0 to 100. It is for people who watch: it never fails the run."""
         if told := _told(self._link.claim, percent, message):
             self._link.progress_sync(*told)
+
+    def step(self, name: str, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call `fn` once for all runs of this job: what it returns, strict JSON, is kept under this name.
+
+        A run after a failure or a crash gets it from there. LeaseLost where the job has passed on.
+        """
+        memory = self._memory()
+        memory.ask(name)
+        kept = self._kept(memory)
+        if name not in kept:
+            self._hold()
+            self._keep(memory, name, memory.written(name, fn(*args, **kwargs)))
+        value: R = loads(kept[name])
+        return value
+
+    def sleep(self, seconds: Duration) -> None:
+        """Go on after this time; meanwhile the job holds no slot, and no attempt is spent.
+
+        The handler is run again from its beginning, and passes by what it has slept and done in steps.
+        """
+        wait = in_seconds("sleep", seconds)
+        memory = self._memory()
+        name, begun = memory.ask_sleep()
+        if wait and self._kept(memory).get(name, begun) == begun:
+            self._keep(memory, name, begun)
+            raise Snooze(wait, f"sleeps for {wait:g} s")
+
+    def upstream(self) -> list[Upstream]:
+        """The jobs for which this one waited, in the order in which it named them."""
+        return [_upstream(row) for row in self._link.do_sync(UPSTREAM)]
+
+    def results_of(self, task: Task[..., R]) -> list[R]:
+        """What the completed jobs of this task returned, among those for which this one waited."""
+        return _results(self.upstream(), task)
+
+    def _kept(self, memory: Steps) -> dict[str, str]:
+        return memory.read(self._link.do_sync(STEPS)) if memory.kept is None else memory.kept
+
+    def _keep(self, memory: Steps, name: str, text: str) -> None:
+        memory.keep(name, text, self._link.do_sync(Errand("save_step", name, text)))
 
 
 class JobLogger(logging.LoggerAdapter[logging.Logger]):
@@ -154,6 +232,21 @@ def _told(claim: Claim, percent: float, message: str) -> tuple[float, str] | Non
     except Exception as error:  # noqa: BLE001 - whatever was given: it is for people who watch
         log.warning("progress of job %s not stored: %s", claim.id, described(error))
         return None
+
+
+def _awaits(value: Any) -> bool:
+    return inspect.isawaitable(value)
+
+
+def _upstream(row: dict[str, Any]) -> Upstream:
+    text = row["result"]
+    return Upstream(
+        row["id"], row["task"], State(row["state"]), None if text is None else loads(text), row["note"], text
+    )
+
+
+def _results(found: list[Upstream], task: Task[..., R]) -> list[R]:
+    return [task.decode_result(job.result_json) for job in found if job.completed and job.task == task.name]
 
 
 def _snapshot(claim: Claim, worker: str) -> Job:

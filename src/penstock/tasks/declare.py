@@ -15,6 +15,7 @@ from penstock.tasks.declared import ExecuteOption, TaskOptions
 from penstock.tasks.gate import Switch, WhenDisabled
 from penstock.tasks.inherit import Inherited, RetryOption
 from penstock.tasks.task import AsyncContextTask, AsyncTask, SyncContextTask, SyncTask, Task
+from penstock.tasks.unique import UniqueOption
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -66,6 +67,7 @@ class Declare:
         concurrency: int = ...,
         needs: str | Sequence[str] = ...,
         on: str = ...,
+        unique: UniqueOption = ...,
     ) -> Declare: ...
 
     def __call__(self, fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:

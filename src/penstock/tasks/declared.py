@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from penstock.model.errors import Duration, InvalidOption, in_seconds
 from penstock.model.failure import Classifier
+from penstock.model.job import Window
 from penstock.model.names import check_name
 from penstock.model.priority import Priority, PriorityOption
 from penstock.model.retry import Retry
@@ -26,6 +27,7 @@ from penstock.tasks.keys import KeyTemplate
 from penstock.tasks.limited import LaneRule, lane_rule
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.signature import Signature, read_signature
+from penstock.tasks.unique import UniqueOption, window_of
 
 
 class Execute(StrEnum):
@@ -60,6 +62,7 @@ class TaskOptions:
     concurrency: int | None = None
     needs: str | Sequence[str] | None = None
     on: str | None = None
+    unique: UniqueOption = "record"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +84,7 @@ class Declared:
     gate: Gate
     lane: LaneRule | None  # None: the open lane of its queue
     on: str | None  # the event that makes a job of it
+    window: Window  # for how long a job's key keeps others out
 
 
 def task_name(fn: Callable[..., Any], options: TaskOptions) -> str:
@@ -114,6 +118,7 @@ def resolve(fn: Callable[..., Any], options: TaskOptions, queue: Queue) -> Decla
         gate=Gate(what, options.enabled, options.when_disabled or queue.gate.when_disabled),
         lane=lane_rule(name, signature, queue, options),
         on=None if options.on is None else check_name(f"event (on= of {what})", options.on),
+        window=window_of(what, options.unique),
     )
 
 

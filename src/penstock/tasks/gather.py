@@ -44,6 +44,10 @@ class Gatherer:
             answers += await _enqueue(self._engine, _take(waiting), again=again)
         return answers
 
+    async def put_together(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
+        """Enqueue all or none, in one call."""
+        return await _enqueue(self._engine, jobs, again=again)
+
     async def drain(self) -> None:
         """Wait for what is in flight."""
         await self._plain.idle.wait()

@@ -14,6 +14,7 @@ from penstock.tasks.breakers import CircuitBreaker
 from penstock.tasks.declared import TaskOptions, resolve, task_name
 from penstock.tasks.limited import groups_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
+from penstock.tasks.schedules import Schedules
 from penstock.tasks.task import Task, task_kind
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class Registry:
         self._tasks: dict[str, Task[Any, Any]] = {}
         self._queues = {DEFAULT_QUEUE: default}
         self.breakers: dict[str, CircuitBreaker] = {}
+        self.schedules = Schedules()
         self._known: dict[str, str] = {}  # name -> fingerprint, built when a worker first asks
         self._gated: list[Task[Any, Any]] = []
         self._implied = True  # the default queue is there without having been declared

@@ -6,15 +6,15 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from penstock.model.errors import Disabled, Duration, in_seconds
-from penstock.model.job import NewJob
+from penstock.model.errors import Disabled, Duration, InvalidOption, in_seconds
+from penstock.model.job import RECORD, NewJob, Window
 from penstock.model.names import check_text
 from penstock.model.priority import Priority, PriorityOption
 from penstock.model.retry import Retry
 from penstock.tasks import overrides
 from penstock.tasks.arguments import Arguments
 from penstock.tasks.call import Call
-from penstock.tasks.context import Context, RunLink, SyncContext
+from penstock.tasks.context import Context, SyncContext
 from penstock.tasks.declared import Declared, Execute
 from penstock.tasks.ids import new_id
 from penstock.tasks.inherit import (
@@ -26,6 +26,8 @@ from penstock.tasks.inherit import (
     time_limit,
 )
 from penstock.tasks.results import Results
+from penstock.tasks.run_link import RunLink
+from penstock.tasks.unique import UniqueOption, window_of
 
 if TYPE_CHECKING:
     from penstock.tasks.client import Client
@@ -48,6 +50,7 @@ class Plan:
     key: str | None = None
     expire_after: float | None = None
     options: str | None = None
+    window: Window = RECORD
 
 
 class Sendable(Generic[P, R]):
@@ -80,6 +83,7 @@ class Sendable(Generic[P, R]):
         retry: RetryOption | None = None,
         timeout: Duration | Inherited | None = INHERIT,
         expire_after: Duration | None = None,
+        unique: UniqueOption | None = None,
     ) -> Using[P, R]:
         """The same task with other options for the calls made through it; what is not given stays."""
         given: dict[str, Any] = {
@@ -88,6 +92,7 @@ class Sendable(Generic[P, R]):
             "owner": None if owner is None else check_text("owner", owner),
             "key": None if key is None else check_text("key", key),
             "expire_after": None if expire_after is None else in_seconds("expire_after", expire_after),
+            "window": None if unique is None else window_of(f"task {self._task.name!r}", unique),
         }
         plan = replace(self._plan, **{name: value for name, value in given.items() if value is not None})
         return Using(self._task, self._task.overridden(plan, retry, timeout))
@@ -106,7 +111,12 @@ class Task(Sendable[P, R]):
 
     def __init__(self, declared: Declared, client: Client, max_args: int, max_result: int) -> None:
         self._task = self
-        self._plan = Plan(declared.priority, declared.retry.attempts, expire_after=declared.expire_after)
+        self._plan = Plan(
+            declared.priority,
+            declared.retry.attempts,
+            expire_after=declared.expire_after,
+            window=declared.window,
+        )
         self._gates = [g for g in (declared.gate, declared.queue.gate) if not g.always_open]
         self.client = client
         self.declared = declared
@@ -152,11 +162,11 @@ class Task(Sendable[P, R]):
 
     async def run(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run an async handler with decoded arguments."""
-        return await (self.fn(Context(link), **args) if self.takes_context else self.fn(**args))
+        return await (self.fn(Context(link, self.client), **args) if self.takes_context else self.fn(**args))
 
     def run_sync(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run a sync handler with decoded arguments."""
-        return self.fn(SyncContext(link), **args) if self.takes_context else self.fn(**args)
+        return self.fn(SyncContext(link, self.client), **args) if self.takes_context else self.fn(**args)
 
     def closed(self) -> str | None:
         """Why its jobs must not run now; None while the gates of the task and its queue are open."""
@@ -190,10 +200,15 @@ class Task(Sendable[P, R]):
         key, unique = plan.key, True
         if key is None:
             key, unique = (job_id, False) if self._key is None else (self._key.render(values), True)
+        if not unique and plan.window is not RECORD:
+            raise InvalidOption(
+                f"unique= of task {self.name!r} needs a key to be unique by; give the task key=, "
+                "or the call using(key=…)"
+            )
         job = NewJob(
             job_id, self.queue, self.name, text, key, unique, plan.priority, plan.delay,
             plan.max_attempts, plan.owner, plan.expire_after, plan.options,
-            None if self._lane is None else self._lane.lane(values),
+            None if self._lane is None else self._lane.lane(values), plan.window,
         )  # fmt: skip
         return Call(self, job)
 

@@ -15,6 +15,7 @@ from penstock.model.clock import FakeClock
 from penstock.model.decide import judge
 from penstock.model.job import Job
 from penstock.model.states import State
+from penstock.runtime.announce import announce
 from penstock.runtime.board import Board
 from penstock.runtime.worker import Worker
 from penstock.tasks.task import Task
@@ -43,6 +44,7 @@ class Box:
     def __enter__(self) -> Self:
         self._before = self.app.move_to(MEMORY, self.clock)
         self.app.open()
+        self.app.run_on_engine(self._begin, "async with")
         return self
 
     def __exit__(
@@ -54,7 +56,12 @@ class Box:
     async def __aenter__(self) -> Self:
         self._before = self.app.move_to(MEMORY, self.clock)
         await self.app.aopen()
+        await self._begin(self.app.engine)
         return self
+
+    async def _begin(self, engine: Engine) -> None:
+        """Schedules begin with the test, not with its first drain()."""
+        await announce(engine, self.app.registry)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -73,6 +80,9 @@ class Box:
         With `delayed`, the clock moves on to each next due time until nothing is left: retries and delays
         too, and what a rate or an open breaker holds back. Jobs past their `expire_after` are cancelled.
         After `most` runs it fails: something makes jobs for ever.
+
+        Schedules tick as the clock is moved: what fell due since is fired first, ticks that were passed over
+        by their `missed=`. They never end, so `delayed` does not move the clock on to them.
         """
         return self.app.run_on_engine(lambda engine: self._drain(engine, delayed, most), "adrain")
 

@@ -164,7 +164,7 @@ class Model(RuleBasedStateMachine):
         self.move(job, verb or outcome.verb, outcome.state)
         if outcome.state is State.FAILED:
             self.dead[job.id] = job
-        if outcome.state is State.COMPLETED and not keep:
+        if outcome.state is State.COMPLETED and not keep and job.flow is None:
             self.forget(job)
 
     # -- ties --------------------------------------------------------------------------------------------
@@ -187,8 +187,9 @@ class Model(RuleBasedStateMachine):
                 self.resolve(job, found)
 
     def tell_those_who_wait(self, ended: Modelled) -> None:
-        for job in [j for j in self.model.values() if j.state is State.BLOCKED and ended.id in j.edges]:
-            self.resolve(job, ended)
+        for job in list(self.model.values()):  # one may end because another of them did
+            if job.state is State.BLOCKED and ended.id in job.edges:
+                self.resolve(job, ended)
 
     def resolve(self, job: Modelled, ended: Modelled) -> None:
         rule = "ignore" if ended.state is State.COMPLETED else job.edges[ended.id]

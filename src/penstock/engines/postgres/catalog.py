@@ -16,16 +16,20 @@ _PART = re.compile(r"\{(_\w+)\}")
 @lru_cache
 def catalog(schema: str) -> dict[str, str]:
     """Every statement by the name of its file; `{_part}` stands for the text of that file."""
-    schema = check_schema(schema)
-    bare = {name: _COMMENT.sub("", text).strip() for name, text in statements.load(_PACKAGE).items()}
-    return {
-        name: _PART.sub(lambda part: bare[part[1]], text).replace("{schema}", schema)
-        for name, text in bare.items()
-    }
+    return _filled(statements.load(_PACKAGE), schema)
 
 
 def migrations(schema: str) -> dict[str, str]:
     """Every migration by name, in order."""
+    return _filled(statements.load(_PACKAGE, "migrations"), schema)
+
+
+def _filled(texts: dict[str, str], schema: str) -> dict[str, str]:
     schema = check_schema(schema)
-    texts = statements.load(_PACKAGE, "migrations")
-    return {name: text.replace("{schema}", schema) for name, text in texts.items()}
+    parts = statements.load(_PACKAGE)
+
+    def fill(text: str) -> str:
+        bare = _COMMENT.sub("", text).strip()
+        return _PART.sub(lambda part: fill(parts[part[1]]), bare).replace("{schema}", schema)
+
+    return {name: fill(text) for name, text in texts.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from penstock.engine import (
     CancelOrder,
@@ -19,20 +18,23 @@ from penstock.engine import (
     Want,
     WorkerInfo,
 )
-from penstock.engines.postgres import durability, enqueue, examine, failures, migrate, settle
+from penstock.engines.postgres import durability, enqueue, examine, failures, migrate
+from penstock.engines.postgres.breakers import Breakers
 from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.inspect import Inspection
 from penstock.engines.postgres.listener import Listener
 from penstock.engines.postgres.rescue import Rescue
+from penstock.engines.postgres.schedules import Schedules
+from penstock.engines.postgres.settle import Step, other_call
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
 from penstock.model.job import Enqueued, NewJob
-from penstock.model.outcome import EXPIRED, NOT_RECEIVED
+from penstock.model.outcome import EXPIRED, NOT_RECEIVED, UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
 
 
-class PostgresEngine(Inspection):
+class PostgresEngine(Inspection, Schedules, Breakers):
     """Jobs in one schema of a PostgreSQL database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(
@@ -77,7 +79,7 @@ class PostgresEngine(Inspection):
             return await self._enqueue(jobs, again=True)
 
     async def _enqueue(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
-        if not again and len(jobs) >= enqueue.COPY_FROM:
+        if not again and len(jobs) >= enqueue.COPY_FROM and all(map(enqueue.is_plain, jobs)):
             return await self._database.transact(lambda c: self._enqueue_by_copy(c, jobs), repeatable=False)
         plan = enqueue.plan(self.schema, jobs, again=again, now=self._clock.now())
         (rows,) = await self._database.run(Call(plan.sql, plan.values), repeatable=False)
@@ -123,7 +125,7 @@ class PostgresEngine(Inspection):
 
     async def claim(self, want: Want) -> Claimed:
         self._listener.look(want.queues)
-        step = settle.Step([], want)
+        step = Step([], want)
         settled = step.read(
             await self._database.run(*step.calls(self._sql, self._clock.now()), repeatable=False)
         )
@@ -134,14 +136,39 @@ class PostgresEngine(Inspection):
     async def settle(
         self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False
     ) -> Settled:
-        step = settle.Step(ends, want)
+        step = Step(ends, want)
         self._listener.look(want.queues if want is not None else ())
-        calls = step.calls(self._sql, self._clock.now())
-        settled = step.read(await self._database.run(*calls, repeatable=False) if calls else [])
+        if any(end.then for end in ends):
+            settled = await self._database.transact(lambda c: self._follow(c, ends, want), repeatable=False)
+        else:
+            calls = step.calls(self._sql, self._clock.now())
+            settled = step.read(await self._database.run(*calls, repeatable=False) if calls else [])
         if again and (missing := step.missing(settled)):
             ids, tokens = [end.id for end in missing], [end.token for end in missing]
             settled = step.recognise(settled, await self._do("ended_by", ids=ids, tokens=tokens))
         return settled
+
+    async def _follow(self, connection: Connection, ends: Sequence[Settlement], want: Want | None) -> Settled:
+        """Settle, put in what follows from the runs that completed, and claim."""
+        # The worker's row is taken first of all, as always.
+        step = Step(ends, want and want._replace(queues={}, limit=0))
+        settled = await self._step(connection, step)
+        if followers := step.followers(settled):
+            # `again`: a run that was rescued may have come as far before, and its ids be known.
+            plan = enqueue.plan(self.schema, followers, again=True, now=self._clock.now())
+            await query(connection, Call(plan.sql, plan.values))
+        if want is None or settled.expired:
+            return settled
+        return (await self._step(connection, Step([], want)))._replace(accepted=settled.accepted)
+
+    async def _step(self, connection: Connection, step: Step) -> Settled:
+        calls = step.calls(self._sql, self._clock.now())
+        return step.read([await query(connection, call) for call in calls])
+
+    async def save_step(self, job_id: str, token: str, name: str, value: str) -> bool:
+        if not (is_id(job_id) and is_id(token)):
+            return False
+        return bool(await self._do("save_step", id=job_id, token=token, name=name, value=value))
 
     async def progress(self, job_id: str, token: str, progress: str) -> bool:
         if not (is_id(job_id) and is_id(token)):
@@ -155,7 +182,7 @@ class PostgresEngine(Inspection):
             ends = [Settlement(job_id, token, NOT_RECEIVED) for job_id, token in found]
             if ends:
                 now = self._clock.now()
-                await query(connection, settle.other_call(self._sql, ends, now, by_holder=False))
+                await query(connection, other_call(self._sql, ends, now, by_holder=False))
             return len(ends)
 
         names = {"worker": worker, "request": request}
@@ -184,7 +211,8 @@ class PostgresEngine(Inspection):
         )
 
     async def expire(self, limit: int) -> int:
-        return await self._count("expire", limit=limit, note=EXPIRED)
+        notes = {"upstream_late": UPSTREAM_LATE, "upstream_missing": UPSTREAM_MISSING}
+        return await self._count("expire", limit=limit, expired=EXPIRED, **notes)
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(
@@ -207,6 +235,8 @@ class PostgresEngine(Inspection):
                 await query(connection, Call(self._sql["drop_lanes"], {"lanes": lanes}))
 
         await self._do("fold_counts")
+        await self._do("drop_flows")
+        await self._do("drop_keys")
         await self._database.transact(drop_lanes, repeatable=True)
 
     # -- operate ------------------------------------------------------------------------------------
@@ -220,6 +250,9 @@ class PostgresEngine(Inspection):
     async def promote(self, ids: Sequence[str]) -> int:
         return await self._count("promote", ids=_known(ids))
 
+    async def reschedule(self, ids: Sequence[str], delay: float) -> int:
+        return await self._count("reschedule", ids=_known(ids), delay=float(delay))
+
     async def delete(self, ids: Sequence[str]) -> int:
         return await self._count("delete", ids=_known(ids))
 
@@ -232,17 +265,13 @@ class PostgresEngine(Inspection):
             "args": [recovery.args for recovery in wanted],
             "delays": [float(recovery.delay) for recovery in wanted],
         }
-        calls = Call(self._sql["recover"], values), Call(self._sql["recovered_as"], values)
-        _, rows = await self._database.run(*calls, repeatable=True)
+        verbs = ("hold_upstream", "recover", "recovered_as")
+        *_, rows = await self._database.run(*(Call(self._sql[v], values) for v in verbs), repeatable=True)
         recovered: dict[str, str | None] = dict(rows)
         return [recovered.get(recovery.dead_id) for recovery in recoveries]
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         await self._do("set_paused", queue=queue, paused=paused)
-
-    async def _count(self, statement: str, /, **values: Any) -> int:
-        count: int = (await self._do(statement, **values))[0][0]
-        return count
 
 
 def _known(ids: Iterable[str]) -> list[str]:

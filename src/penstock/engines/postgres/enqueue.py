@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 from penstock.engines.postgres.catalog import catalog
 from penstock.engines.postgres.database import Connection
 from penstock.engines.postgres.straight import Rows
-from penstock.model.job import Enqueued, NewJob
+from penstock.model.job import RECORD, Enqueued, NewJob, Ties
 from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State
 
 COPY_FROM = 50  # jobs, from which COPY is faster than the function
 _BLOCK_ROWS = 500
 _DEFAULTS = NewJob("", "", "")
+_NO_TIES: dict[str, Any] = Ties(at_deadline="")._asdict()  # type: ignore[arg-type]
 _OPTIONAL = ("priority", "delay", "max_attempts", "owner", "expire_after", "options", "lane")
 
 
@@ -31,7 +32,7 @@ class Plan(NamedTuple):
 
 def plan(schema: str, jobs: Sequence[NewJob], *, again: bool = False, now: datetime | None = None) -> Plan:
     """One call of a SQL function, in whichever transaction the caller runs it."""
-    if len(jobs) == 1 and not jobs[0].unique and not again:
+    if len(jobs) == 1 and not jobs[0].unique and not again and jobs[0].ties is None:
         return Plan(catalog(schema)["enqueue_one"], _values(jobs[0]) | {"now": now}, _decode)
     given = json.dumps([_fields(job) for job in jobs], ensure_ascii=False)
     return Plan(catalog(schema)["enqueue"], {"jobs": given, "again": again, "now": now}, _decode)
@@ -66,7 +67,20 @@ def _fields(job: NewJob) -> dict[str, Any]:
     for name in _OPTIONAL:
         if (value := getattr(job, name)) != getattr(_DEFAULTS, name):
             fields[name] = value
+    if job.unique and job.window != RECORD:
+        fields |= {"window": job.window.kind, "window_seconds": job.window.seconds}
+    if job.ties is not None:
+        fields["ties"] = _set_fields(job.ties)
     return fields
+
+
+def _set_fields(ties: Ties) -> dict[str, Any]:
+    return {name: value for name, value in ties._asdict().items() if value != _NO_TIES[name]}
+
+
+def is_plain(job: NewJob) -> bool:
+    """Whether COPY can take it."""
+    return job.ties is None and (job.window == RECORD or not job.unique)
 
 
 class Batch:

@@ -3,54 +3,45 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from penstock.engine import DeadFilter, JobFilter, Parked, QueueState, WorkerInfo
+from penstock.engine import DeadFilter, Flow, JobFilter, Parked, QueueState, WorkerInfo
 from penstock.engines.postgres import listing
-from penstock.engines.postgres.address import check_hosts
-from penstock.engines.postgres.catalog import catalog
-from penstock.engines.postgres.database import Call, Database
-from penstock.engines.postgres.pool import Pool
-from penstock.engines.postgres.straight import Rows
+from penstock.engines.postgres.base import Base
+from penstock.engines.postgres.database import Call
 from penstock.engines.records import dead_letter_from, job_from
-from penstock.model.clock import Clock
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
-from penstock.model.names import check_schema
 from penstock.model.states import State
 
 
-class Inspection:
-    """A database and its statements; every verb here is bounded, and none changes anything."""
-
-    def __init__(self, url: str, schema: str, clock: Clock, pool_size: int) -> None:
-        self.schema = check_schema(schema)
-        self._sql = catalog(schema)
-        self._clock = clock
-        self._pool = Pool(url, pool_size)
-        check_hosts(url)
-        self._database = Database(self._pool)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._pool.address}, schema={self.schema!r})"
-
-    async def _do(self, statement: str, /, **values: Any) -> Rows:
-        """Run one statement that may be run twice without harm."""
-        call = Call(self._sql[statement], {"now": self._clock.now(), **values})
-        (rows,) = await self._database.run(call, repeatable=True)
-        return rows
+class Inspection(Base):
+    """Every verb here is bounded, and none changes anything."""
 
     async def get(self, job_id: str) -> Job | None:
         if not is_id(job_id):
             return None
         rows = await self._database.records(Call(self._sql["get"], {"id": job_id}))
-        return job_from(rows[0], _instant, _load) if rows else None
+        return _job(rows[0]) if rows else None
 
     async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         ids_tell_time = self._clock.now() is None  # they are made by a host's clock, whatever a test's says
         page = listing.job_page(self._sql["list_jobs"], where, limit, after, ids_tell_time=ids_tell_time)
-        return [job_from(row, _instant, _load) for row in await self._database.records(page)]
+        return [_job(row) for row in await self._database.records(page)]
+
+    async def steps(self, job_id: str) -> dict[str, str]:
+        return dict(await self._do("steps", id=job_id)) if is_id(job_id) else {}
+
+    async def flow(self, flow_id: str) -> Flow | None:
+        members = Call(self._sql["flow_jobs"], {"flow": flow_id})
+        found = await self._do("flow", flow=flow_id)
+        jobs = [_job(row) for row in await self._database.records(members)] if found else []
+        return replace(_flow(*found[0]), jobs=tuple(jobs)) if found else None
+
+    async def flows(self, limit: int, after: str | None = None) -> list[Flow]:
+        return [_flow(*row) for row in await self._do("flows", limit=limit, after=after)]
 
     async def dead_letters(self, where: DeadFilter, limit: int, after: str | None = None) -> list[DeadLetter]:
         page = listing.dead_page(self._sql["list_dead_letters"], where, limit, after)
@@ -92,6 +83,21 @@ class Inspection:
 
     async def parked(self) -> list[Parked]:
         return [Parked(*row) for row in await self._do("parked")]
+
+
+def _job(row: dict[str, Any]) -> Job:
+    return replace(
+        job_from(row, _instant, _load),
+        after=tuple(row["after"] or ()),
+        blocked_by=tuple(row["blocked_by"] or ()),
+        deadline_at=_instant(row["deadline_at"]),
+        flow=row["flow"],
+        origin=row["origin"],
+    )
+
+
+def _flow(flow_id: str, name: str, created: datetime, unfinished: int) -> Flow:
+    return Flow(id=flow_id, name=name, created_at=created.astimezone(UTC), unfinished=unfinished)
 
 
 def _instant(value: datetime | None) -> datetime | None:

@@ -57,7 +57,7 @@ class Rescue:
         await self._rows("forget_workers", workers=workers)
         return [
             Rescued(job_id, queue, task, owners[job_id], State(state))
-            for job_id, _, queue, task, state, _ in rescued
+            for job_id, _, queue, task, state in rescued
         ]
 
     def _judged(self, held: Held, token: str) -> list[Settlement]:

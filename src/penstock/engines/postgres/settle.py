@@ -10,7 +10,7 @@ from penstock.engine import Settled, Settlement, Want
 from penstock.engines.postgres.database import Call
 from penstock.engines.postgres.straight import Rows
 from penstock.model.ids import is_id
-from penstock.model.job import Claim
+from penstock.model.job import Claim, NewJob
 from penstock.model.lanes import parked_lane
 from penstock.model.states import State
 
@@ -70,7 +70,7 @@ def other_call(
         "park_misfits": _sparse([park.misfit if park else None for park in parks]),
         "park_reasons": _sparse([park.reason if park else None for park in parks]),
     }
-    return Call(sql["settle_other"], values)
+    return Call(sql["end_runs"], values)
 
 
 def _sparse(values: list[str | None]) -> list[str | None] | None:
@@ -110,6 +110,12 @@ class Step:
         accepted |= {(end.id, end.token) for end in self._plain} - refused
         expired = self._want is not None and not _is_alive(rows)
         return Settled([_once(accepted, end) for end in self._ends], _claims_of(rows), expired)
+
+    def followers(self, settled: Settled) -> list[NewJob]:
+        """What is put in after the runs that completed."""
+        pairs = zip(settled.accepted, self._ends, strict=True)
+        completed = [end for was, end in pairs if was and end.outcome.state is State.COMPLETED]
+        return [job for end in completed for job in end.then]
 
     def recognise(self, settled: Settled, evidence: Rows) -> Settled:
         """Accept what an earlier call with these tokens had ended; `evidence` answers `ended_by`."""

@@ -23,25 +23,25 @@ from penstock.engine import (
 )
 from penstock.engines.redis import enqueue, examine, migrate
 from penstock.engines.redis.bell import Bell
+from penstock.engines.redis.breakers import Breakers
 from penstock.engines.redis.codec import STATES, raw_id, text_id
-from penstock.engines.redis.inspect import Inspection
 from penstock.engines.redis.instants import SECOND, micro, number, stored
+from penstock.engines.redis.limits import Limits
 from penstock.engines.redis.recover import Recoveries
 from penstock.engines.redis.rescue import Rescue
-from penstock.engines.redis.settle import Ends, Wanted, pack_end
+from penstock.engines.redis.schedules import Schedules
+from penstock.engines.redis.settle import Ends, Wanted, next_in, pack_end
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
 from penstock.model.job import Claim, Enqueued, NewJob
-from penstock.model.outcome import EXPIRED, NOT_RECEIVED
+from penstock.model.outcome import EXPIRED, NOT_RECEIVED, UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
 
 logger = logging.getLogger(__name__)
 
-_TOO_LATE = b"what it waited for had not ended by its deadline"
 
-
-class RedisEngine(Inspection):
+class RedisEngine(Schedules, Limits, Breakers):
     """Jobs under one prefix of a Redis database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(self, url: str, *, schema: str = "penstock", clock: Clock | None = None) -> None:
@@ -102,7 +102,7 @@ class RedisEngine(Inspection):
         answer = await self._do_once("claim", *wanted.arguments)
         if answer[0] == b"0":
             raise WorkerExpired(f"worker {want.worker} is not alive any more; begin again under a new id")
-        return Claimed(self._claims(wanted, answer))
+        return Claimed(self._claims(wanted, answer), next_in(answer))
 
     async def settle(
         self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False
@@ -122,7 +122,7 @@ class RedisEngine(Inspection):
         accepted = packed.accepted(refused)
         if wanted is None:
             return Settled(accepted, [])
-        return Settled(accepted, self._claims(wanted, rest), expired=rest[0] == b"0")
+        return Settled(accepted, self._claims(wanted, rest), rest[0] == b"0", next_in(rest))
 
     def _claims(self, wanted: Wanted, answer: list[Any]) -> list[Claim]:
         if answer[1]:
@@ -166,7 +166,9 @@ class RedisEngine(Inspection):
         return await Rescue(self._do, judge).one(worker, started)
 
     async def expire(self, limit: int) -> int:
-        return await self._count("expire", number(limit), EXPIRED.encode(), _TOO_LATE)
+        return await self._count(
+            "expire", number(limit), EXPIRED.encode(), UPSTREAM_LATE.encode(), UPSTREAM_MISSING.encode()
+        )
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(
@@ -194,6 +196,9 @@ class RedisEngine(Inspection):
 
     async def promote(self, ids: Sequence[str]) -> int:
         return await self._count("promote", *_each_once(ids)) if ids else 0
+
+    async def reschedule(self, ids: Sequence[str], delay: float) -> int:
+        return await self._count("reschedule", number(micro(delay)), *_each_once(ids)) if ids else 0
 
     async def delete(self, ids: Sequence[str]) -> int:
         return await self._count("delete", *_each_once(ids)) if ids else 0

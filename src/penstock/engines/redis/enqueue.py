@@ -16,12 +16,13 @@ from penstock.engines.redis.codec import (
     text_id,
 )
 from penstock.engines.redis.instants import micro, number
-from penstock.engines.redis.ties import pack_more
+from penstock.engines.redis.ties import delay_of, pack_more
 from penstock.model.job import Enqueued, NewJob
 from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State
 
 _NONE: dict[bytes, bytes] = {}
+_STANDING = (State.WAITING, State.DELAYED)
 
 
 def arguments(jobs: Sequence[NewJob]) -> list[bytes]:
@@ -31,7 +32,7 @@ def arguments(jobs: Sequence[NewJob]) -> list[bytes]:
     start = size = 0
     for job in jobs:
         extras = _NONE if is_plain(job) else _extras(job)
-        mine = (job.queue, job.task, job.lane, job.delay, job.priority, *extras)
+        mine = (job.queue, job.task, job.lane, job.delay, job.window, job.priority, *extras)
         if mine != shared:
             if shared is not None:
                 told[start] = number(size)
@@ -50,11 +51,12 @@ def _base(job: NewJob, extras: dict[bytes, bytes]) -> bytes:
 
 def group_head(job: NewJob, extras: bytes) -> list[bytes]:
     """What a group shares; for one job until told otherwise."""
+    delay = delay_of(job)
     return [
         b"1",
         kind_of(job.queue, job.task),
         b"" if job.lane in (None, job.queue) else str(job.lane).encode(),
-        number(micro(job.delay) if job.delay > 0 else 0),
+        number(micro(delay) if delay > 0 else 0),
         number(HEAD_START[Priority(job.priority)]),
         extras,
     ]
@@ -90,8 +92,12 @@ def _extras(job: NewJob) -> dict[bytes, bytes]:
 
 def answers(jobs: Sequence[NewJob], there: Sequence[Any]) -> list[Enqueued]:
     """One answer for each job; `there` tells of those that were not created, and those that are blocked."""
-    told = [Enqueued(job.id, State.DELAYED if job.delay > 0 else State.WAITING, False) for job in jobs]
+    told = [Enqueued(job.id, _STANDING[_is_delayed(job)], False) for job in jobs]
     for place, raw, letter in zip(*[iter(there)] * 3, strict=True):
         job_id = text_id(raw)
         told[place] = Enqueued(job_id, STATES[letter.decode()], job_id != jobs[place].id)
     return told
+
+
+def _is_delayed(job: NewJob) -> bool:
+    return job.delay > 0 or (job.unique and delay_of(job) > 0)

@@ -25,7 +25,7 @@ from penstock.model.states import State
 
 _FLAGS_AT = 16
 _AGAIN = Struct("<HBHd")
-_LETTER = Struct("<dd16sHddH")  # see _letter.lua
+_LETTER = Struct("<dd16sHdd9sH")  # see _letter.lua
 
 
 def read_job(raw: bytes, base_raw: bytes, run_raw: bytes, state: bytes, more_raw: bytes) -> Job:
@@ -117,7 +117,7 @@ def read_held(raw: bytes, run: Run, base_head: bytes, *, started: bool) -> Held:
 
 def read_letter(raw: bytes, letter: bytes) -> DeadLetter:
     """A dead letter from what is stored of it."""
-    failed, recovered, heir, attempts, started, ran_for, length = _LETTER.unpack_from(letter)
+    failed, recovered, heir, attempts, started, ran_for, _, length = _LETTER.unpack_from(letter)
     at = _LETTER.size
     reason, at = letter[at : at + length].decode(), at + length
     (length,) = LONG.unpack_from(letter, at)

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-_PART = re.compile(r"^--@ (_\w+)$", re.MULTILINE)
+_PART = re.compile(r"^ *--@ (_\w+)$", re.MULTILINE)
 
 
 class Script(NamedTuple):
@@ -27,5 +27,10 @@ def scripts() -> dict[str, Script]:
 
 
 def _script(texts: dict[str, str], name: str) -> Script:
-    text = _PART.sub(lambda part: texts[part[1]], texts[name]).encode()
+    text = _whole(texts, texts[name]).encode()
     return Script(text, hashlib.sha1(text, usedforsecurity=False).hexdigest().encode())
+
+
+def _whole(texts: dict[str, str], text: str) -> str:
+    """Parts may have parts."""
+    return _PART.sub(lambda part: _whole(texts, texts[part[1]]), text)

@@ -10,8 +10,8 @@ from typing import Any
 
 from penstock.engine import Settlement, Want
 from penstock.engines.redis import enqueue
-from penstock.engines.redis.codec import LETTERS, NOBODY, raw_id, section
-from penstock.engines.redis.instants import micro, number
+from penstock.engines.redis.codec import DOUBLE, LETTERS, LONG, NOBODY, raw_id, section
+from penstock.engines.redis.instants import SECOND, micro, number
 from penstock.engines.redis.records import read_claim
 from penstock.model.job import Claim
 from penstock.model.lanes import parked_lane
@@ -49,10 +49,17 @@ def _flags(outcome: Outcome) -> int:
 
 def _texts(outcome: Outcome) -> bytes:
     texts = {b"n": outcome.note, b"r": outcome.result, b"e": outcome.error, b"q": outcome.reason}
+    if outcome.lane is not None:
+        texts[b"m"] = outcome.lane
     if outcome.park is not None:
         # Only the script knows the queue, which the lane's name begins with.
         texts |= {b"l": parked_lane("", outcome.park), b"k": outcome.park.reason}
-    return b"".join([section(name, text) for name, text in texts.items() if text is not None])
+    packed = [section(name, text) for name, text in texts.items() if text is not None]
+    if outcome.cooldown > 0:
+        packed.append(section(b"c", DOUBLE.pack(micro(outcome.cooldown))))
+    if outcome.healthy is not None:
+        packed.append(section(b"h", b"1" if outcome.healthy else b"0"))
+    return b"".join(packed)
 
 
 class Ends:
@@ -64,6 +71,7 @@ class Ends:
     def __init__(self, ends: Sequence[Settlement]) -> None:
         kept: list[bytes] = []
         unkept: list[bytes] = []
+        left: list[bytes] = []  # what the unkept leave, should they be kept all the same
         others: list[bytes] = []
         followers: list[bytes] = []
         places: tuple[list[int], list[int], list[int]] = ([], [], [])
@@ -71,6 +79,9 @@ class Ends:
             if _is_plain(end):
                 plain, group = (kept, 0) if end.keep else (unkept, 1)
                 plain.append(_plain(end))
+                if not end.keep:
+                    texts = _texts(end.outcome)
+                    left += (LONG.pack(len(texts)), texts)
             else:
                 group = 2
                 others.append(pack_end(end))
@@ -79,7 +90,7 @@ class Ends:
                     followers += (number(len(others)), number(len(jobs)), *jobs)
             places[group].append(place)
         self.verb = "settle_then" if followers else "settle"
-        self.arguments = [b"".join(kept), b"".join(unkept), number(len(others)), *others]
+        self.arguments = [*map(b"".join, (kept, unkept, left)), number(len(others)), *others]
         if followers:
             self.arguments += (number(sum(bool(end.then) for end in ends)), *followers)
         self._places = [place for group in places for place in group]
@@ -93,7 +104,7 @@ class Ends:
 
 
 def _is_plain(end: Settlement) -> bool:
-    if end.then:
+    if end.then or end.outcome.healthy is not None:
         return False
     return end.outcome is COMPLETED or (type(end.outcome) is Completed and not end.keep)
 
@@ -117,12 +128,13 @@ class Wanted:
             number(want.limit),
             tokens,
             _known(want.tasks),
+            number(want.free),
         ]
         for queue, most in want.queues.items():
             self.arguments += (queue.encode(), number(most))
 
     def read(self, answer: Sequence[Any]) -> list[Claim]:
-        """The claims in an answer: after the first two, three values for each."""
+        """The claims in an answer: after the first three, three values for each."""
         tokens = self._tokens
         claims = [
             read_claim(answer[i], answer[i + 1], answer[i + 2], tokens[start : start + 32])
@@ -131,13 +143,18 @@ class Wanted:
         return sorted(claims, key=_rank) if answer[0] == _UNORDERED else claims
 
 
+def next_in(answer: Sequence[Any]) -> float | None:
+    """Seconds after which it is worth asking again, by the answer to a want."""
+    return int(answer[2]) / SECOND if answer[2] else None
+
+
 def _rank(claim: Claim) -> tuple[datetime, str]:
     return claim.due_at - timedelta(seconds=HEAD_START[Priority(claim.priority)]), claim.id
 
 
 def _enumerate_tokens(length: int) -> list[tuple[int, int]]:
     """Where the token of each claim begins, and the claim itself."""
-    return [((i - 2) // 3 * 32, i) for i in range(2, length, 3)]
+    return [((i - 3) // 3 * 32, i) for i in range(3, length, 3)]
 
 
 def _known(tasks: Mapping[str, str]) -> bytes:

@@ -14,7 +14,20 @@ _EDGE = 17  # bytes: an id and a letter
 
 def pack_more(job: NewJob) -> bytes | None:
     """For a job on its way in, whose deadline counts from now on; None where there is nothing more of it."""
-    return None if job.ties is None else b"".join(_sections(job.ties))
+    windowed = job.unique and job.window.kind != "record"
+    if job.ties is None and not windowed:
+        return None
+    packed = [] if job.ties is None else _sections(job.ties)
+    if windowed:
+        letter, seconds = job.window.kind[0].encode(), job.window.seconds
+        packed.append(section(b"w", letter + DOUBLE.pack(micro(seconds))))
+    return b"".join(packed)
+
+
+def delay_of(job: NewJob) -> float:
+    """A debounced job comes in delayed by its window too."""
+    debounced = job.unique and job.window.kind == "debounce"
+    return job.delay + job.window.seconds if debounced else job.delay
 
 
 def _sections(ties: Ties) -> list[bytes]:

@@ -33,9 +33,23 @@ create table {schema}.jobs (
     rescues integer not null default 0,
     cancel_requested boolean not null default false,
     recovered_from uuid,
+    -- Nearly always null or false: what ties it to others, and what else its end or its claim must see to.
+    after uuid[],  -- what it was to wait for; what it still waits for is in `edges`
+    deadline_at timestamptz,
+    at_deadline text,
+    flow text,
+    flow_place bigint,
+    shelf text,
+    origin text,
+    feeds boolean not null default false,  -- others may come that name it
+    tied boolean not null default false,  -- its end is told to others: it feeds, or is in a flow
+    stepped boolean not null default false,  -- it has rows in `steps`
+    span text,  -- how long it holds its key; null: while its record lives
+    span_seconds double precision,
     -- What another program writes here must be readable, or it would break every list.
     constraint priority_is_1_to_4 check (priority between 1 and 4),
     constraint one_attempt_at_least check (max_attempts >= 1),
+    constraint window_is_known check (span in ('unfinished', 'started', 'period', 'debounce')),
     constraint state_is_unfinished check (state in ('waiting', 'delayed', 'blocked', 'active')),
     constraint instants_before_year_9000
         check (greatest(created_at, due_at, expires_at) < timestamptz '9000-01-01 00:00:00+00')
@@ -52,6 +66,9 @@ create index jobs_due on {schema}.jobs (due_at) where state = 'delayed';
 create index jobs_held on {schema}.jobs (worker) where state = 'active';
 create index jobs_expiring on {schema}.jobs (expires_at)
     where expires_at is not null and state in ('waiting', 'delayed');
+create index jobs_deadline on {schema}.jobs (deadline_at) where deadline_at is not null and state = 'blocked';
+create index jobs_blocked on {schema}.jobs (id) where state = 'blocked';
+create index jobs_flow on {schema}.jobs (flow) where flow is not null;
 create index jobs_owner on {schema}.jobs (owner, id) where owner is not null;
 create index jobs_key on {schema}.jobs (key, id) where key is not null;
 
@@ -87,14 +104,24 @@ create table {schema}.finished (
     rescues integer not null,
     cancel_requested boolean not null,
     recovered_from uuid,
-    recovered_as uuid
+    recovered_as uuid,
+    after uuid[],
+    deadline_at timestamptz,
+    flow text,
+    flow_place bigint,
+    shelf text,
+    origin text,
+    stepped boolean not null default false,
+    pinned boolean not null default false  -- its flow has not ended: it is neither pruned nor counted as kept
 ) with (
     autovacuum_vacuum_scale_factor = 0.05,
     autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_insert_scale_factor = 0.05  -- what is new is not in finished_task before a vacuum
 );
 -- Failed and cancelled jobs are kept under one bound, completed ones under another.
-create index finished_age on {schema}.finished (queue, (state = 'completed'), finished_at, id);
+create index finished_age on {schema}.finished (coalesce(shelf, queue), (state = 'completed'), finished_at, id)
+    where not pinned;
+create index finished_flow on {schema}.finished (flow) where flow is not null;
 -- Completed jobs are found by id, newest first; an index for each filter would cost every settle. A task that
 -- is rare among them is found by the pages it is on, for a third of the price.
 create index finished_task on {schema}.finished using brin (task text_bloom_ops(n_distinct_per_range = 32))
@@ -103,14 +130,47 @@ create index finished_troubled on {schema}.finished (queue, task, id) where stat
 create index finished_owner on {schema}.finished (owner, id) where owner is not null;
 create index finished_key on {schema}.finished (key, id) where key is not null;
 
+-- Who waits for whom, as long as they do.
+create table {schema}.edges (
+    job_id uuid not null,
+    upstream uuid not null,
+    on_failure text not null,
+    primary key (job_id, upstream)
+);
+create index edges_upstream on {schema}.edges (upstream);
+
+create table {schema}.flows (
+    id text collate "C" primary key,
+    name text not null,
+    created_at timestamptz not null,
+    unfinished bigint not null
+) with (fillfactor = 50);
+create sequence {schema}.flow_places;
+
+-- A job that has ended, and what others must know of it.
+create type {schema}.ended_job as (id uuid, state text, flow text, feeds boolean);
+
+-- Results of named pieces of a run, in the order in which they were first kept.
+create table {schema}.steps (
+    job_id uuid not null,
+    name text not null,
+    place bigint generated always as identity,
+    value text not null,
+    primary key (job_id, name)
+);
+
 -- Who holds a given key. Minted keys need no row.
 create table {schema}.keys (
     queue text not null,
     task text not null,
     key text not null,
     job_id uuid not null,
+    until timestamptz,  -- of a period: it is held that long at least
+    outlives boolean not null default false,  -- its holder has left no record
     primary key (queue, task, key)
 ) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 5000);
+
+create index keys_left on {schema}.keys (until) where outlives;
 
 create table {schema}.dead_letters (
     job_id uuid primary key,
@@ -130,7 +190,9 @@ create table {schema}.dead_letters (
     ran_for double precision not null,
     failed_at timestamptz not null,
     recovered_at timestamptz,
-    recovered_as uuid
+    recovered_as uuid,
+    span text,
+    span_seconds double precision
 );
 create index dead_letters_open on {schema}.dead_letters (job_id) where recovered_as is null;
 create index dead_letters_queue on {schema}.dead_letters (queue, task, job_id);

@@ -15,6 +15,8 @@ declare
     moment constant timestamptz := coalesce(at, now());
     alive boolean := false;
     missed text[];
+    tied {schema}.ended_job[];
+    stepped uuid[];
 begin
     -- Held shared until the end, so that a rescue sees either all of this claim or none. First of all, as a
     -- rescue takes it first: the other way round they would wait for each other.
@@ -37,23 +39,31 @@ begin
             -- option.
             delete from {schema}.jobs j using ends e
             where j.id = e.id and j.token = e.token and j.state || '' = 'active'
-            returning j.*, e.result, e.note as last_note, e.ran_for as last_run, e.keep
+            returning j.*, e.result, e.note as last_note, e.ran_for as last_run,
+                e.keep or j.flow is not null as keep
         ),
         kept as (
             insert into {schema}.finished (
                 id, queue, task, lane, state, args, key, is_unique, priority, attempt, max_attempts, created_at,
                 due_at, expires_at, started_at, claimed_at, finished_at, owner, options, worker, token, progress,
-                result, note, errors, ran_for, suspect, crashes, rescues, cancel_requested, recovered_from)
+                result, note, errors, ran_for, suspect, crashes, rescues, cancel_requested, recovered_from, after,
+                deadline_at, flow, flow_place, shelf, origin, stepped, pinned)
             select
                 g.id, g.queue, g.task, g.lane, 'completed', g.args, g.key, g.is_unique, g.priority, g.attempt,
                 g.max_attempts, g.created_at, g.due_at, g.expires_at, g.started_at, g.claimed_at, moment, g.owner,
                 g.options, g.worker, g.token, g.progress, g.result, g.last_note, g.errors, g.ran_for + g.last_run,
-                g.suspect, g.crashes, g.rescues, g.cancel_requested, g.recovered_from
+                g.suspect, g.crashes, g.rescues, g.cancel_requested, g.recovered_from, g.after, g.deadline_at, g.flow,
+                g.flow_place, g.shelf, g.origin, g.stepped, g.flow is not null
             from gone g where g.keep
         ),
         freed as (
             delete from {schema}.keys k using gone g
-            where not g.keep and g.is_unique
+            where g.is_unique and (not g.keep and g.span is null or g.span in ('unfinished', 'started', 'debounce'))
+                and k.queue = g.queue and k.task = g.task and k.key = g.key and k.job_id = g.id
+        ),
+        outlived as (
+            update {schema}.keys k set outlives = true from gone g
+            where g.span = 'period' and not g.keep
                 and k.queue = g.queue and k.task = g.task and k.key = g.key and k.job_id = g.id
         ),
         counted as (
@@ -64,8 +74,16 @@ begin
         )
         select case when count(*) < (select count(*) from ends)
                     then array(select e.id::text || ' ' || e.token::text from ends e
-                               where (e.id, e.token) not in (select g.id, g.token from gone g)) end
-        into missed from gone;
+                               where (e.id, e.token) not in (select g.id, g.token from gone g)) end,
+            array_agg((g.id, 'completed', g.flow, g.feeds)::{schema}.ended_job) filter (where g.tied),
+            array_agg(g.id) filter (where g.stepped and not g.keep)
+        into missed, tied, stepped from gone g;
+        if stepped is not null then
+            delete from {schema}.steps s where s.job_id = any(stepped);
+        end if;
+        if tied is not null then
+            perform {schema}.ended(tied, moment);
+        end if;
     end if;
 
     if alive then
@@ -110,7 +128,12 @@ begin
                 claimed_at = moment, started_at = coalesce(j.started_at, moment), attempt = j.attempt + 1
             where j.ctid = any(array(select place from chosen))
             returning j.id, j.token, j.queue, j.task, j.lane, j.args, j.key, j.attempt, j.max_attempts, j.priority,
-                j.owner, j.options, j.suspect, j.crashes, j.created_at, j.due_at, j.rank
+                j.owner, j.options, j.suspect, j.crashes, j.created_at, j.due_at, j.rank, j.span
+        ),
+        freed as (
+            delete from {schema}.keys k using claimed c
+            where c.span in ('started', 'debounce')
+                and k.queue = c.queue and k.task = c.task and k.key = c.key and k.job_id = c.id
         ),
         counted as (
             insert into {schema}.counts (queue, lane, state, n)

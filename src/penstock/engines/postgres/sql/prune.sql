@@ -9,26 +9,29 @@ with turn as (
 ),
 beyond as (
     (select id from {schema}.finished
-     where queue = %(queue)s and (state = 'completed') and %(keep_completed)s::bigint is not null
+     where coalesce(shelf, queue) = %(queue)s and not pinned
+        and (state = 'completed') and %(keep_completed)s::bigint is not null
      order by finished_at desc, id desc offset coalesce(%(keep_completed)s::bigint, 0) limit %(limit)s)
     union
     (select id from {schema}.finished
-     where queue = %(queue)s and not (state = 'completed') and %(keep_failed)s::bigint is not null
+     where coalesce(shelf, queue) = %(queue)s and not pinned
+        and not (state = 'completed') and %(keep_failed)s::bigint is not null
      order by finished_at desc, id desc offset coalesce(%(keep_failed)s::bigint, 0) limit %(limit)s)
     union
     (select f.id from {schema}.finished f
-     where f.queue = %(queue)s and (f.state = 'completed')
+     where coalesce(f.shelf, f.queue) = %(queue)s and not f.pinned and (f.state = 'completed')
         and f.finished_at < coalesce(%(now)s::timestamptz, now()) - %(max_age)s::double precision * interval '1 s'
      order by f.finished_at, f.id limit %(limit)s)
     union
     (select f.id from {schema}.finished f
-     where f.queue = %(queue)s and not (f.state = 'completed')
+     where coalesce(f.shelf, f.queue) = %(queue)s and not f.pinned and not (f.state = 'completed')
         and f.finished_at < coalesce(%(now)s::timestamptz, now()) - %(max_age)s::double precision * interval '1 s'
      order by f.finished_at, f.id limit %(limit)s)
 ),
 doomed as (
     select f.ctid as place from {schema}.finished f
-    where f.id = any(array(select id from beyond)) and (%(run)s::text is null or exists (select from turn))
+    where f.id = any(array(select id from beyond)) and not f.pinned
+        and (%(run)s::text is null or exists (select from turn))
     order by f.id limit %(limit)s for update skip locked
 ),
 {_removing}

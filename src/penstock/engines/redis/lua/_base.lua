@@ -3,7 +3,7 @@
 --   kind ("queue:task"): uint16 and text; then, where the flags say so:
 --   1 unique, 2 expire_after: double, 4 owner, 8 key, 16 lane: uint16 and text, 32 options: uint32 and text,
 --   64 recovered_from: 16 bytes; the rest is the payload. 128: there is more of it elsewhere, see _more.lua.
-local UNIQUE, EXPIRES, OWNER, KEY, LANE, MORE = 1, 2, 4, 8, 16, 128
+local UNIQUE, EXPIRES, OWNER, KEY, LANE, OPTIONS, HEIR, MORE = 1, 2, 4, 8, 16, 32, 64, 128
 
 local function has(flags, bit) return flags % (2 * bit) >= bit end
 

@@ -15,16 +15,21 @@ local function can_run(tasks, task, misfits)
   return not (',' .. misfits .. ','):find(',' .. signature .. ',', 1, true)
 end
 
--- The open lanes of the wanted queues, and what is parked there for a worker such as this one.
+-- The open lanes of the wanted queues, and what is parked there for a worker such as this one; and whether there are
+-- limits in any of them.
 local function lanes_for(most, tasks)
-  local lanes, queues = {}, {}
+  local lanes, queues, fair = {}, {}, false
   for queue in pairs(most) do queues[#queues + 1] = queue end
-  if #queues == 0 then return lanes end
+  if #queues == 0 then return lanes, fair end
+  local limited = values(GROUPED, queues)
   for i, paused in ipairs(values(p .. 'queues', queues)) do
+    local queue = queues[i]
+    grouped[queue] = limited[i] ~= false
     if paused == '1' then
-      most[queues[i]] = nil
+      most[queue] = nil
     else
-      lanes[#lanes + 1] = { key = p .. 'lane:' .. queues[i], queue = queues[i], started = 0 }
+      lanes[#lanes + 1] = { key = p .. 'lane:' .. queue, queue = queue, started = 0 }
+      fair = fair or grouped[queue]
     end
   end
   for _, lane in ipairs(call('HKEYS', p .. 'lanes')) do
@@ -33,7 +38,7 @@ local function lanes_for(most, tasks)
       lanes[#lanes + 1] = { key = p .. 'lane:' .. lane, queue = queue, started = 0 }
     end
   end
-  return lanes
+  return lanes, fair
 end
 
 local function before(one, other)
@@ -115,6 +120,7 @@ local function in_time(id, base, now)
 end
 
 local function start(id, base, run, want, now)
+  if has(byte(base, 17), MORE) then long_way().begin(id, base) end
   local taken, answer = want.taken, want.answer
   local token, again = sub(want.tokens, taken * 16 + 1, taken * 16 + 16), ''
   if run then
@@ -141,6 +147,7 @@ local function start_all(want, now, ids, from, only)
       lane.used = lane.used + 1
       if base and in_time(id, base, now) then
         start(id, base, runs[i], want, now)
+        if lane.probing then lane.probing[#lane.probing + 1] = id end
         lane.started = lane.started + 1
         bytes = bytes + #base
       else
@@ -169,49 +176,73 @@ local function take(lanes, want)
   end
 end
 
--- Tell the others where work is left, and that there is none where there is none.
-local function tell(lanes)
-  local left = {}
+-- Tell the others where work is left, and that there is none where there is none. After how long it is worth asking
+-- again, where only time is needed.
+local function tell(lanes, now)
+  local left, next_in = {}, nil
   for _, lane in ipairs(lanes) do
     left[lane.queue] = left[lane.queue] or call('ZCOUNT', lane.key, '-inf', '(+inf') > 0
   end
   for queue, some in pairs(left) do
+    if grouped[queue] then
+      local after
+      some, after = limits().outlook(queue, some, now)
+      next_in = limits().sooner(next_in, after)
+    end
     if some then ring(queue) else call('DEL', p .. 'bell:' .. queue) end
   end
+  return next_in
 end
 
 local function read_want(first, now)
   local worker, request = ARGV[first], ARGV[first + 1]
   local want = {
     worker = worker, request = request, limit = tonumber(ARGV[first + 2]), tokens = ARGV[first + 3],
-    tasks = ARGV[first + 4], most = {}, taken = 0, lost = 0, answer = { '1', 0 }, ids = {}, runs = {}, tails = {},
+    tasks = ARGV[first + 4], free = tonumber(ARGV[first + 5]), most = {}, taken = 0, lost = 0, answer = { '1', 0, '' },
+    ids = {}, runs = {}, tails = {},
     head = sub(struct.pack(RUN, 'a', 0, 0, 0, 1, 0, 0, 0, now, now, NOBODY, 0, 0, 0, 0, 0), 1, 48),
   }
-  for i = first + 5, #ARGV, 2 do
+  for i = first + 6, #ARGV, 2 do
     local most = tonumber(ARGV[i + 1])
     if most > 0 then want.most[ARGV[i]] = most end
   end
   return want
 end
 
+-- One round over all lanes; how many ids had to be passed over.
+local function take_round(want, lanes, fair, now)
+  local limit = want.limit - want.taken
+  if not fair then
+    local dropped = start_all(want, now, candidates(lanes, want.most, limit))
+    take(lanes, want)
+    return dropped
+  end
+  limits().drop_idle(now, 10)
+  local all = { unpack(lanes) }
+  local dropped = start_all(want, now, limits().candidates(want, all, limit, now))
+  limits().settle_accounts(want, all, now)
+  take(all, want)
+  return dropped
+end
+
 -- `first` is where the want begins in ARGV:
---   worker, request, limit, tokens (16 bytes each), tasks, then each queue and how many of it at most.
--- Answers: '1' alive, '2' alive and the jobs not in order of rank, or '0' not; how many ids had no record; then id, base
---   and what a rerun must tell, for each.
+--   worker, request, limit, tokens (16 bytes each), tasks, free, then each queue and how many of it at most.
+-- Answers: '1' alive, '2' alive and the jobs not in order of rank, or '0' not; how many ids had no record; microseconds
+--   after which it is worth asking again, or ''; then id, base and what a rerun must tell, for each.
 local function claim(now, first)
   local want, rounds = read_want(first, now), 0
-  if not is_alive(want.worker, now) then return { '0', 0 } end
+  if not is_alive(want.worker, now) then return { '0', 0, '' } end
   if want.limit <= 0 or call('LPOS', p .. 'void:' .. want.worker, want.request) then return want.answer end
-  local lanes = lanes_for(want.most, want.tasks)
+  local lanes, fair = lanes_for(want.most, want.tasks)
   repeat
-    local dropped = start_all(want, now, candidates(lanes, want.most, want.limit - want.taken))
-    take(lanes, want)
+    local dropped = take_round(want, lanes, fair, now)
     write_all()
     rounds = rounds + 1
   until dropped == 0 or want.taken == want.limit or rounds == 10
   change('HSET', RUNS, want.runs)
   change('SADD', p .. 'held:' .. want.worker, want.ids)
-  tell(lanes)
-  want.answer[1], want.answer[2] = rounds > 1 and '2' or '1', want.lost
+  local next_in = tell(lanes, now)
+  want.answer[1], want.answer[2] = rounds > 1 and not fair and '2' or '1', want.lost
+  want.answer[3] = next_in and score(next_in) or ''
   return want.answer
 end

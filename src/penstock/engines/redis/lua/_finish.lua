@@ -1,21 +1,17 @@
 -- The end of a job, and the end of its record.
-local function key_field(base) return base.kind .. ':' .. base.key end
-
 -- Free the key it holds, and take it out of the indexes that only some jobs are in: `flags` of its base tell.
-local function unlist(id, flags)
+local function unlist(id, flags, more)
   if flags % 16 < OWNER and not has(flags, UNIQUE) then return end
   local raw = call('HGET', JOBS, id)
   if not raw then return end
   local base = read_base(raw)
-  if has(flags, UNIQUE) and call('HGET', p .. 'keys', key_field(base)) == id then
-    call('HDEL', p .. 'keys', key_field(base))
-  end
+  if has(flags, UNIQUE) then lose_key(id, base, more and more.w) end
   if base.key then call('ZREM', p .. 'bykey', base.key .. '\0' .. id) end
   if base.owner then call('ZREM', p .. 'owners', base.owner .. '\0' .. id) end
 end
 
 local function forget(id, run, more)
-  unlist(id, run.base_flags)
+  unlist(id, run.base_flags, more)
   later('HDEL', RUNS, id)
   later('HDEL', JOBS, id)
   if not more then return end
@@ -33,7 +29,8 @@ local function finish(id, run, state, now, keep)
   ended[id] = state
   if more then
     untold[#untold + 1] = { id = id, state = state, now = now }
-    if more.l then end_in_flow(more.l) end
+    if more.l and end_in_flow(more.l) then keep = true end
+    if more.w and sub(more.w, 1, 1) ~= 'p' then let_key_go(id, read_base(call('HGET', JOBS, id))) end
   end
   if not keep then return forget(id, run, more) end
   run.state, run.finished = state, now

@@ -8,11 +8,15 @@ local function read_group(at, now)
     size = tonumber(ARGV[at]), kind = kind, queue = queue_of(kind), lane = ARGV[at + 2], extras = ARGV[at + 5],
     due = now + delay, times = struct.pack('<dd', now, now + delay), state = delay > 0 and 'd' or 'w', now = now,
   }
-  if group.lane == '' then group.lane = group.queue else call('HSETNX', p .. 'lanes', group.lane, 'enqueued there') end
+  if group.lane == '' then group.lane = group.queue end
   if group.state == 'd' then
     group.line, group.score = p .. 'delayed', score(group.due)
   else
     group.line, group.score = p .. 'lane:' .. group.lane, score(group.due - tonumber(ARGV[at + 4]) * 1000000)
+    group.limited = names_of(group.lane) ~= nil
+    if not group.limited and group.lane ~= group.queue then
+      call('HSETNX', p .. 'lanes', group.lane, 'enqueued there')
+    end
     ring(group.queue)
   end
   call('SADD', p .. 'kinds', kind)
@@ -43,6 +47,7 @@ local function stand_in_line(job)
   local id, group = job.id, job.group
   call('ZADD', group.line, group.score, id)
   if job.x then call('ZADD', p .. 'expiring', score(group.due + tonumber(job.x)), id) end
+  if group.limited then limits().touch(group.lane) end
   count(group.queue, group.state, 1)
 end
 

@@ -5,11 +5,13 @@ local byte, sub = string.byte, string.sub
 local JOBS, RUNS = p .. 'jobs', p .. 'runs'
 local NOBODY = string.rep('\0', 16) -- a token that is worth nothing
 
--- Microseconds since the epoch: by the server's clock, unless a test says otherwise.
+local the_time -- in microseconds since the epoch, once it was asked for
+
+-- By the server's clock, unless a test says otherwise.
 local function time_of(given)
-  if given ~= '' then return tonumber(given) end
-  local t = call('TIME')
-  return t[1] * 1000000 + t[2]
+  local t = given == '' and call('TIME')
+  the_time = t and t[1] * 1000000 + t[2] or tonumber(given)
+  return the_time
 end
 
 -- Lua hands over a few thousand values at once and no more.

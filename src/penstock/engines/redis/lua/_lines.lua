@@ -17,13 +17,19 @@ local function untie(id)
   call('ZREM', DEADLINES, id)
 end
 
+local function lane_of(base, run) return run.lane ~= '' and run.lane or base.lane end
+
 local function line_up(id, base, run, state)
   local due = run.due > 0 and run.due or base.due
   if state == 'd' then
     later('ZADD', p .. 'delayed', due, id)
   else
-    local lane = run.lane ~= '' and run.lane or base.lane
-    if lane ~= base.queue then call('HSETNX', p .. 'lanes', lane, run.texts.n or '') end
+    local lane = lane_of(base, run)
+    if names_of(lane) then
+      limits().touch(lane)
+    elseif lane ~= base.queue then
+      call('HSETNX', p .. 'lanes', lane, run.texts.n or '')
+    end
     later('ZADD', p .. 'lane:' .. lane, due - base.head * 1000000, id)
     ring(base.queue)
   end
@@ -37,7 +43,9 @@ local function leave_line(id, base, run, state)
   elseif state == 'd' then
     later('ZREM', p .. 'delayed', id)
   else
-    later('ZREM', p .. 'lane:' .. (run.lane ~= '' and run.lane or base.lane), id)
+    local lane = lane_of(base, run)
+    later('ZREM', p .. 'lane:' .. lane, id)
+    if names_of(lane) then limits().touch(lane) end
   end
   if base.expires and state ~= 'b' then later('ZREM', p .. 'expiring', id) end
   count(base.queue, state, -1)

@@ -2,7 +2,8 @@
 -- One record, of sections: one letter, uint32, text. `ties.py` has the same layout.
 --   a the jobs it was to wait for: id, 16 bytes, and what is done when that one ends badly: f fail, c continue,
 --   i ignore, w wait; d until when it may stay blocked: double, and what is done then: s skip, r run, f fail;
---   l flow; s shelf; o origin.
+--   l flow; s shelf; o origin; w for how long it holds its key, where not as long as its record lives: u until it
+--   ends, s until it is first claimed, p for a period, d likewise while debounced; and how long, double, us.
 local MORES, FLAGS_AT, RUN_FLAGS_AT = p .. 'more', 17, 65
 
 local function read_more(text)

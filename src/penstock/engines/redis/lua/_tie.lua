@@ -34,7 +34,7 @@ local function weigh(edges)
         left[#left + 1] = upstream .. rule
       elseif state ~= 'c' and not free and not note then
         if rule == 'c' then free = true end
-        if rule == 'f' then note = note_on(upstream, state) end
+        if rule == 'f' then note = note_on(upstream) end
       end
     end
   end

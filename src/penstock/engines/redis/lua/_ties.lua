@@ -1,6 +1,4 @@
 -- What the end of a job means for those that wait for it.
-local ENDED_HOW = { f = 'failed', x = 'was cancelled', c = 'completed' }
-
 -- Those who wait for it: upstream, the job, and what is done when the upstream ends badly.
 local function edges_to(id) return call('ZRANGEBYLEX', EDGES, '[' .. id, '[' .. id .. string.rep('\255', 17)) end
 
@@ -31,7 +29,8 @@ local function end_blocked(id, state, note, now)
   return run
 end
 
-local function note_on(id, state) return 'waited for job ' .. text_of(id) .. ', which ' .. ENDED_HOW[state] end
+-- UPSTREAM_FAILED in model/outcome.py.
+local function note_on(id) return 'job ' .. text_of(id) .. ', for which it waited, did not complete' end
 
 local function resolve(edge, state, now)
   local upstream, id, rule = sub(edge, 1, 16), sub(edge, 17, 32), sub(edge, 33)
@@ -43,7 +42,7 @@ local function resolve(edge, state, now)
   elseif rule == 'c' then
     unblock(id, now)
   elseif rule == 'f' then
-    end_blocked(id, 'x', note_on(upstream, state), now)
+    end_blocked(id, 'x', note_on(upstream), now)
   end
 end
 

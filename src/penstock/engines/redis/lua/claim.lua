@@ -7,6 +7,8 @@
 --@ _base
 --@ _run
 --@ _tally
+--@ _limited
+--@ _long_way
 --@ _claim
 local answer = claim(time_of(ARGV[1]), 2)
 write_all()

@@ -9,6 +9,7 @@
 --@ _tally
 --@ _more
 --@ _flows
+--@ _holding
 --@ _finish
 local ids = {}
 for i = 2, #ARGV do ids[#ids + 1] = ARGV[i] end

@@ -8,11 +8,15 @@
 --@ _run
 --@ _tally
 --@ _more
+--@ _limited
 --@ _lines
 --@ _flows
+--@ _holding
 --@ _finish
 --@ _ties
 --@ _insert
 --@ _tie
+--@ _standing
+--@ _debounce
 --@ _enqueue
 return put_in(2, #ARGV, time_of(ARGV[1]))

@@ -1,15 +1,18 @@
 #!lua flags=allow-oom
 -- Cancel what waited past its own expiry; end the wait of what was blocked past its deadline.
 -- KEYS 1 prefix
--- ARGV 1 now or ''; 2 how many at most; 3 what is noted on the expired; 4 and on those that missed their deadline
+-- ARGV 1 now or ''; 2 how many at most; what is noted 3 on the expired, 4 on those that missed their deadline, 5 where
+--      that fails them
 -- Returns how many
 --@ _keys
 --@ _base
 --@ _run
 --@ _tally
 --@ _more
+--@ _limited
 --@ _lines
 --@ _flows
+--@ _holding
 --@ _finish
 --@ _ties
 --@ _bury
@@ -32,8 +35,9 @@ end
 local function miss_deadline(id)
   local verdict = sub(more_of(id).d or '', 9)
   if verdict == 'r' then return unblock(id, now) end
-  local run = end_blocked(id, verdict == 'f' and 'f' or 'x', ARGV[4], now)
-  if run and verdict == 'f' then bury(id, run, 'upstream-missing', nil, now) end
+  if verdict ~= 'f' then return end_blocked(id, 'x', ARGV[4], now) end
+  local run = end_blocked(id, 'f', ARGV[5], now)
+  if run then bury(id, run, ARGV[5], nil, now) end
 end
 
 for _, id in ipairs(past(DEADLINES)) do

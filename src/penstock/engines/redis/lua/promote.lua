@@ -8,6 +8,7 @@
 --@ _run
 --@ _tally
 --@ _more
+--@ _limited
 --@ _lines
 --@ _standing
 local now, promoted = time_of(ARGV[1]), 0

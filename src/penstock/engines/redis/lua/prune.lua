@@ -10,6 +10,7 @@
 --@ _tally
 --@ _more
 --@ _flows
+--@ _holding
 --@ _finish
 local now, queue, limit, run = time_of(ARGV[1]), ARGV[2], tonumber(ARGV[6]), ARGV[7]
 local ENDED, TROUBLED = p .. 'ended:' .. queue, p .. 'troubled:' .. queue

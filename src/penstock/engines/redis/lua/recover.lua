@@ -8,8 +8,10 @@
 --@ _run
 --@ _tally
 --@ _more
+--@ _limited
 --@ _lines
 --@ _flows
+--@ _holding
 --@ _finish
 --@ _ties
 --@ _insert
@@ -17,10 +19,13 @@
 local now, at, answer = time_of(ARGV[1]), 2, {}
 
 -- The key goes to the heir, unless another job has taken it since.
-local function pass_key(dead, job)
-  local field = job.group.kind .. ':' .. job.u
-  local holder = call('HGET', p .. 'keys', field)
-  if holder and holder ~= dead and call('HEXISTS', JOBS, holder) == 1 then job.u = nil end
+local function pass_key(dead, job, window)
+  local holder = holder_of(job.group.kind .. ':' .. job.u, now)
+  if holder and holder ~= dead then
+    job.u = nil
+  elseif sub(window, 1, 1) ~= '-' then
+    job.t, job.base = write_more({ w = window }), flagged(job.base, 1)
+  end
 end
 
 -- Those who went on waiting when it failed wait for its heir; whether there are any.
@@ -65,7 +70,7 @@ while at <= #ARGV do
   elseif letter.recovered > 0 then
     answer[#answer + 1] = letter.heir
   else
-    if job.u then pass_key(dead, job) end
+    if job.u then pass_key(dead, job, letter.window) end
     insert(job)
     local stepped = call('COPY', steps_of(dead), steps_of(job.id)) == 1
     if repoint(dead, job.id) or stepped then flag(job.id) end

@@ -8,6 +8,7 @@
 --@ _run
 --@ _tally
 --@ _more
+--@ _limited
 --@ _lines
 local now = time_of(ARGV[1])
 for _, id in ipairs(call('ZRANGEBYSCORE', p .. 'delayed', '-inf', now, 'LIMIT', 0, ARGV[2])) do

@@ -1,0 +1,1 @@
+select id, name, created_at, unfinished from {schema}.flows where id = %(flow)s

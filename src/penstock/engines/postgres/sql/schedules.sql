@@ -1,0 +1,1 @@
+select {_schedule_columns} from {schema}.schedules order by id

@@ -1,0 +1,72 @@
+"""Limits: groups as declared, and lanes as they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+
+from penstock.engine import Group, GroupState, LaneState
+from penstock.engines.redis.inspect import Inspection
+from penstock.engines.redis.instants import SECOND
+from penstock.model.limits import Limit
+
+_DECLARED = Struct("<dddddd")  # rate, burst and concurrency, of all and of each: see _groups.lua
+
+
+class Limits(Inspection):
+    """The verbs of groups."""
+
+    async def put_groups(self, groups: Sequence[Group]) -> None:
+        if not groups:
+            return
+        declared = [word for group in groups for word in (group.name.encode(), _pack(group))]
+        for name in await self._do("put_groups", *declared):
+            lane = await self._do("regroup", name, b"")
+            while lane:
+                lane = await self._do("regroup", name, lane)
+
+    async def groups(self) -> list[GroupState]:
+        rows = zip(*[iter(await self._do("groups"))] * 4, strict=True)
+        found = [
+            GroupState(_read(name.decode(), raw), active, _seconds(cooled))
+            for name, raw, active, cooled in rows
+        ]
+        return sorted(found, key=lambda state: state.group.name)
+
+    async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
+        found: list[LaneState] = []
+        cursor = (after or "").encode()
+        while len(found) < limit:
+            cursor, *rows = await self._do("lanes", group.encode(), cursor)
+            for lane, waiting, active, opens in zip(*[iter(rows)] * 4, strict=True):
+                found.append(LaneState(lane.decode(), waiting, active, _seconds(opens)))
+            if not cursor:
+                break
+        return found[:limit]
+
+
+def _pack(group: Group) -> bytes:
+    numbers = [number for limit in (group.limit, group.per_key) for number in _numbers(limit)]
+    return _DECLARED.pack(*numbers) + b"".join(b"\0" + need.encode() for need in group.needs)
+
+
+def _numbers(limit: Limit) -> tuple[float, float, float]:
+    return (_or_none(limit.rate), limit.burst, _or_none(limit.concurrency))
+
+
+def _or_none(value: float | None) -> float:
+    return -1.0 if value is None else value
+
+
+def _read(name: str, raw: bytes) -> Group:
+    numbers = _DECLARED.unpack_from(raw)
+    needs = tuple(need.decode() for need in raw[_DECLARED.size :].split(b"\0")[1:])
+    return Group(name, _limit(*numbers[:3]), _limit(*numbers[3:]), needs)
+
+
+def _limit(rate: float, burst: float, concurrency: float) -> Limit:
+    return Limit(None if rate < 0 else rate, int(burst), None if concurrency < 0 else int(concurrency))
+
+
+def _seconds(micros: bytes) -> float | None:
+    return int(micros) / SECOND if micros else None

@@ -1,0 +1,153 @@
+"""Schedules for people: what there is, when it runs next, and acting on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import NamedTuple
+
+from penstock.engine import Engine, ScheduleRow, TickRecord
+from penstock.model.errors import ActionRefused, InvalidValue, JobNotFound
+from penstock.model.schedule import Timing
+from penstock.model.zones import offset
+from penstock.tasks.ids import new_id
+from penstock.tasks.registry import Registry
+from penstock.tasks.spec import Spec, read_spec
+
+RUNS_SHOWN = 10
+TICKS_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A schedule. Of one that cannot be read there is no `spec`; `synced` is whether the engine knows it."""
+
+    id: str
+    spec: Spec | None
+    source: str | None
+    next_at: datetime | None
+    paused: bool = False
+    synced: bool = True
+    last_due: datetime | None = None
+    last_job: str | None = None
+
+
+class Run(NamedTuple):
+    """A tick to come."""
+
+    at: datetime  # in UTC
+    there: datetime  # in the schedule's zone
+    note: str | None  # that clocks change before it
+
+
+class Detail(NamedTuple):
+    entry: Entry
+    runs: list[Run]
+    ticks: list[TickRecord]
+
+
+class Timetable:
+    """Everything a person may ask of schedules, or do with them."""
+
+    def __init__(self, engine: Engine, registry: Registry) -> None:
+        self._engine = engine
+        self._registry = registry
+
+    async def schedules(self) -> list[Entry]:
+        """Every schedule, by name, those too that are declared and which no worker has told of yet."""
+        known = {row.id: _entry(row) for row in await self._engine.schedules()}
+        now = (await self._engine.due_schedules(0)).now
+        for name, spec in self._registry.schedules.declared.items():
+            source, at = self._registry.schedules.source(), spec.timing.next(now)
+            known.setdefault(name, Entry(id=name, spec=spec, source=source, next_at=at, synced=False))
+        return [entry for _, entry in sorted(known.items())]
+
+    async def schedule(self, name: str) -> Detail:
+        """One schedule, its next runs and its latest ticks; JobNotFound where there is none."""
+        entry = await self._entry(name)
+        now = (await self._engine.due_schedules(0)).now
+        runs = [] if entry.spec is None or entry.paused else _runs(entry.spec.timing, entry.next_at, now)
+        return Detail(entry, runs, await self._engine.ticks(name, TICKS_SHOWN))
+
+    async def fire(self, name: str) -> str:
+        """Make a job as the schedule does, now and outside its ticks; its id."""
+        entry = await self._entry(name)
+        job = _readable(entry).job_by_hand(name, new_id())
+        (made,) = await self._engine.enqueue([job])
+        if made.duplicate:
+            raise ActionRefused(f"job {made.id} holds the key of this schedule's jobs; nothing was enqueued")
+        return made.id
+
+    async def pause(self, name: str) -> None:
+        """Let no tick be fired until it is resumed; jobs that are there go on."""
+        await self._set(name, paused=True, next_at=None)
+
+    async def resume(self, name: str) -> datetime | None:
+        """Go on with the first tick after now, which is answered; what fell into the pause is left out."""
+        entry = await self._entry(name)
+        now = (await self._engine.due_schedules(0)).now
+        at = _readable(entry).timing.next(max(now, entry.last_due or now))
+        await self._set(name, paused=False, next_at=at)
+        return (await self._entry(name)).next_at
+
+    async def _set(self, name: str, *, paused: bool, next_at: datetime | None) -> None:
+        entry = await self._entry(name)
+        if not entry.synced or not await self._engine.pause_schedule(name, paused, next_at):
+            raise ActionRefused(f"schedule {name!r} is not there yet: it comes with the first worker")
+
+    async def _entry(self, name: str) -> Entry:
+        entries = await self.schedules()
+        found = next((entry for entry in entries if entry.id == name), None)
+        if found is None:
+            names = ", ".join(entry.id for entry in entries)
+            there = f"there are: {names}" if names else "there are none"
+            raise JobNotFound(f"there is no schedule {name!r}; {there}")
+        return found
+
+
+def _entry(row: ScheduleRow) -> Entry:
+    try:
+        spec = read_spec(row.spec)
+    except InvalidValue:
+        spec = None
+    return Entry(
+        id=row.id,
+        spec=spec,
+        source=row.source,
+        next_at=row.next_at,
+        paused=row.paused,
+        last_due=row.last_due,
+        last_job=row.last_job,
+    )
+
+
+def _readable(entry: Entry) -> Spec:
+    if entry.spec is None:
+        raise ActionRefused(f"what is stored of schedule {entry.id!r} cannot be read; declare it again")
+    return entry.spec
+
+
+def _runs(when: Timing, first: datetime | None, now: datetime) -> list[Run]:
+    if first is None:
+        return []
+    ticks = [first, *islice(when.upcoming(first), RUNS_SHOWN - 1)]
+    before = [now, *ticks]
+    return [
+        Run(at, at.astimezone(when.zone), _change(when, earlier, at))
+        for at, earlier in zip(ticks, before, strict=False)
+    ]
+
+
+def _change(when: Timing, earlier: datetime, at: datetime) -> str | None:
+    """That the clocks of the zone are put forward or back between two runs."""
+    moved = offset(when.zone, at) - offset(when.zone, earlier)
+    if not moved:
+        return None
+    way = "forward" if moved > timedelta(0) else "back"
+    return f"clocks go {way} {_short(abs(moved))} before this run"
+
+
+def _short(step: timedelta) -> str:
+    minutes = int(step.total_seconds() // 60)
+    return f"{minutes // 60} h" if minutes % 60 == 0 else f"{minutes} min"
