@@ -75,7 +75,7 @@ control: $(VENV)/.dev ## Rates, limits per key, fairness and breakers over eight
 schedules: $(VENV)/.dev ## Kill and restart eight schedulers at random over 200 ticks; each tick is one job
 	$(BIN)/python -m tests.chaos.schedules
 
-dst: $(VENV)/.dev ## Compare schedules with every minute of 2015 to 2035 in 30 zones (about half an hour)
+dst: $(VENV)/.dev ## Compare schedules with every minute of 2015 to 2035 in 30 zones (40 minutes)
 	$(BIN)/python -m tests.unit.dst_oracle
 
 lock: $(VENV)/.uv ## Write the hashed requirements anew

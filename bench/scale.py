@@ -17,8 +17,8 @@ from rich.table import Table
 from bench import loops, scale_load
 from bench.places import Place, Store, open_store
 from bench.subject import QUEUE, make, task_of
-from penstock.app import open_engine
 from penstock.engine import Engine, Want, WorkerInfo
+from penstock.opening import open_engine
 
 ENGINES = ("sqlite", "postgres")
 BAR = 1.5

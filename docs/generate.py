@@ -55,6 +55,8 @@ SETTINGS = {
 }
 QUEUE_OPTIONS = {
     "concurrency": "jobs of this queue at once, per worker process",
+    "rate": "starts in a time, over all workers: `30/s`; or milliseconds from one start to the next",
+    "max_active": "jobs of this queue at once, over all workers",
     "retry": "the name of a policy, or a number of attempts",
     "timeout": "seconds, or `none`",
     "priority": "`critical`, `high`, `medium` or `low`",

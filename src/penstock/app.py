@@ -1,4 +1,4 @@
-"""Penstock: the front door, and the only place that wires engines to the rest."""
+"""Penstock: the front door."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.engine import Engine
 from penstock.model.clock import Clock, EngineClock
-from penstock.model.errors import Duration, EngineError, OutcomeUnknown, SchemaMissing, in_seconds
+from penstock.model.errors import Duration, EngineError, OutcomeUnknown, in_seconds
 from penstock.model.limits import NO_LIMIT
 from penstock.model.names import check_schema
 from penstock.model.priority import PriorityOption
+from penstock.opening import make_engine, open_engine
 from penstock.ops import Diagnosis, Ops
 from penstock.runtime.host import WorkerHost
 from penstock.runtime.inprocess import InProcessWorker
@@ -36,7 +37,7 @@ from penstock.tasks.registry import Registry
 from penstock.tasks.schedules import name_of
 from penstock.tasks.scheduling import Scheduling
 from penstock.tasks.task import Task
-from penstock.tasks.urls import check_url, in_memory, is_redis, is_sqlite, masked, sqlite_path
+from penstock.tasks.urls import check_url, in_memory, is_sqlite, masked
 
 if TYPE_CHECKING:
     from penstock.tasks.settings import Settings
@@ -363,33 +364,3 @@ def _warn_of_unread(declared: Iterable[str] | None = None) -> None:
     from penstock.tasks.variables import warn_of_unread  # noqa: PLC0415 - as above
 
     warn_of_unread(declared)
-
-
-def make_engine(url: str, schema: str, clock: Clock) -> Engine:
-    """A new engine, not opened yet."""
-    if is_sqlite(url):
-        from penstock.engines.sqlite.engine import SqliteEngine  # noqa: PLC0415 - only the engine in use
-
-        return SqliteEngine(sqlite_path(url), clock=clock)
-    if is_redis(url):
-        from penstock.engines.redis.engine import RedisEngine  # noqa: PLC0415 - as above
-
-        return RedisEngine(url, schema=schema, clock=clock)
-    from penstock.engines.postgres.engine import PostgresEngine  # noqa: PLC0415 - as above
-
-    return PostgresEngine(url, schema=schema, clock=clock)
-
-
-async def open_engine(
-    url: str, schema: str, *, clock: Clock | None = None, migrate: bool | None = None
-) -> Engine:
-    """Open the engine of a URL. `migrate` makes a missing schema; by default not on PostgreSQL."""
-    engine = make_engine(url, schema, clock or EngineClock())
-    try:
-        await engine.open()
-    except SchemaMissing:
-        if not (is_sqlite(url) or is_redis(url) if migrate is None else migrate):
-            raise
-        await engine.migrate()
-        await engine.open()
-    return engine

@@ -132,6 +132,52 @@ async def returns_much(megabytes: int) -> str:
     return "x" * (megabytes * 1024 * 1024)
 
 
+# -- jobs that wait for others, and what is kept between runs ---------------------------------------------
+@app.task
+async def numbers(count: int) -> list[int]:
+    """The first of a flow."""
+    return list(range(count))
+
+
+@app.task
+async def square(ctx: Context, n: int) -> int:
+    """One of many; some take a while, so that something runs whenever a worker is killed."""
+    [known] = await ctx.results_of(numbers)
+    await asyncio.sleep(0 if n % 50 else 0.3)
+    return known[n] ** 2
+
+
+@app.task
+async def total(ctx: Context) -> int:
+    """The last of a flow."""
+    return sum(await ctx.results_of(square))
+
+
+@app.task
+async def charges(ctx: Context) -> str:
+    """Does one thing for good, asks for a follower, and is interrupted."""
+    receipt = await ctx.step("charge", _charge, ctx)
+    ctx.enqueue(after_it.call())
+    effect("start", ctx)
+    await asyncio.sleep(0 if ctx.job.suspect else 60)
+    return receipt
+
+
+@app.task(execute="process")
+def charges_alone(ctx: SyncContext) -> str:
+    """The same in a process of its own."""
+    receipt = ctx.step("charge", _charge, ctx)
+    ctx.enqueue(after_it.call())
+    effect("start", ctx)
+    time.sleep(0 if ctx.job.suspect else 60)
+    return receipt
+
+
+def _charge(ctx: Context | SyncContext) -> str:
+    effect("charge", ctx)
+    return f"receipt {os.getpid()}"
+
+
 # -- what goes wrong ------------------------------------------------------------------------------------
 class Strange(BaseException):
     """Not even an Exception."""

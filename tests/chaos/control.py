@@ -4,6 +4,7 @@ rate     100 starts a second for half a minute, two workers killed: no second wi
          burst, at least 95 % of it used
 keys     at most two jobs of a key at once
 fair     one tenant's 100,000 jobs do not stop fifty tenants with twenty each
+flow     1 job, then 998, then 1: the sum is right though workers are killed in the middle
 breaker  10,000 jobs wait for a service that is down: none starts but probes, others flow, all run soon after
 """
 
@@ -92,14 +93,14 @@ def overlaps(starts: list[history.Event], ends: list[history.Event]) -> dict[str
 
 def keys(made: Stage, given: argparse.Namespace) -> Result:
     start_workers(made, given)
-    tenants = [f"t{n % 20}" for n in range(given.jobs)]
-    made.enqueue([tasks.of_tenant.call(tenant=t, seconds=0.02) for t in tenants])
+    tenants = [f"t{n % 10}" for n in range(given.jobs)]
+    made.enqueue([tasks.of_tenant.call(tenant=t, seconds=0.1) for t in tenants])
     drained = made.drain(patience=60)
     most = max(overlaps(events(made, "start"), events(made, "end")).values())
     faults: dict[str, Any] = {} if drained else {"not_drained": made.left()}
     if most > 2:
         faults["at once"] = most
-    return faults, f"keys: {given.jobs} jobs of 20 keys, at most {most} of a key at once (limit 2)"
+    return faults, f"keys: {given.jobs} jobs of 10 keys, at most {most} of a key at once (limit 2)"
 
 
 def small_tenants(made: Stage) -> float:
@@ -160,11 +161,37 @@ def breaker(made: Stage, given: argparse.Namespace) -> Result:
     )
 
 
+def flow(made: Stage, given: argparse.Namespace) -> Result:
+    size = given.flow
+    start_workers(made, given)
+    planned = made.app.flow("fan-out and fan-in")
+    first = planned.add(tasks.root.call())
+    leaves = [planned.add(tasks.leaf.call(n=n), after=[first]) for n in range(size - 2)]
+    last = planned.add(tasks.total.call(), after=leaves)
+    began = time.monotonic()
+    planned.enqueue()
+    for share, tree in zip((0.2, 0.5), made.site.trees, strict=False):
+        until(lambda share=share: len(events(made, "start")) >= share * size)
+        tree.kill()
+    drained = made.drain(patience=60)
+    took = time.monotonic() - began
+    job = made.ask(lambda e: e.get(last.call.job.id))
+    expected = sum(n + 1 for n in range(size - 2))
+    faults: dict[str, Any] = {} if drained else {"not_drained": made.left()}
+    if job.result != expected:
+        faults["result"] = job.result
+    counts = made.counts()
+    if counts[State.COMPLETED] != size:
+        faults["states"] = {state.value: n for state, n in counts.items() if n}
+    return faults, f"flow: {size:,} jobs, two workers killed, the sum is right; {took:.1f} s"
+
+
 RUNS: dict[str, Callable[[Stage, argparse.Namespace], Result]] = {
     "rate": rate,
     "keys": keys,
     "fair": fair,
     "breaker": breaker,
+    "flow": flow,
 }
 
 
@@ -175,8 +202,9 @@ def run(engine: str, name: str, given: argparse.Namespace) -> bool:
 
 
 def main() -> None:
-    sizes = {"workers": 8, "seconds": 30.0, "jobs": 2_000, "big": 100_000, "waiting": 10_000, "only": ""}
-    given = arguments("flow control", **sizes)  # type: ignore[arg-type]
+    given = arguments(
+        "flow control", workers=8, seconds=30.0, jobs=2_000, big=100_000, waiting=10_000, flow=1_000, only=""
+    )
     chosen = [name for name in RUNS if given.only in ("", name)]
     good = [run(engine, name, given) for engine in given.engines for name in chosen]
     sys.exit(0 if all(good) else 1)

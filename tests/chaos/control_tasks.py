@@ -51,3 +51,21 @@ async def needing(ctx: Context, n: int) -> None:
 @app.task
 async def beside(ctx: Context, n: int) -> None:
     note("start", ctx)
+
+
+@app.task
+async def root() -> int:
+    return 1
+
+
+@app.task
+async def leaf(ctx: Context, n: int) -> int:
+    note("start", ctx)
+    await asyncio.sleep(0.02)
+    [base] = await ctx.results_of(root)
+    return n + base
+
+
+@app.task
+async def total(ctx: Context) -> int:
+    return sum(await ctx.results_of(leaf))

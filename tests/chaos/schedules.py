@@ -80,6 +80,8 @@ def run(engine: str, given: argparse.Namespace) -> bool:
         faults, ticks = faults_of(made, killing)
         if not drained:
             faults["not_drained"] = made.left()
+        if ticks < given.ticks:
+            faults["too few ticks"] = ticks
         return verdict(made, faults, f"{ticks} ticks, {killing.killed} kills of {given.workers} schedulers")
 
 

@@ -196,7 +196,7 @@ def _place(engine: str, folder: Path, closing: contextlib.ExitStack) -> tuple[Se
     return postgres, new_database(postgres.url())
 
 
-def arguments(about: str, engines: tuple[str, ...] = ENGINES, **sizes: float) -> argparse.Namespace:
+def arguments(about: str, engines: tuple[str, ...] = ENGINES, **sizes: float | str) -> argparse.Namespace:
     """The command line of a chaos run: --engine, --seed, and one option per size."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--engine", choices=[*engines, "all"], default="all")

@@ -149,6 +149,7 @@ CREATING = {
     "fire.lua",
     "put_schedules.lua",
     "put_groups.lua",
+    "put_breakers.lua",
     "recover.lua",
     "migrate.lua",
 }

@@ -138,8 +138,10 @@ async def test_while_nothing_can_be_heard_waiting_is_short():
     with RedisServer() as server:
         async with fresh_engine(server) as engine:
             await listening(engine)
-            server.stop("KILL")
             async with asyncio.timeout(PATIENCE):
+                while not engine._bell._listening:
+                    await engine.wait([QUEUE], 0.01)
+                server.stop("KILL")
                 while engine._bell._wire is not None:
                     await asyncio.sleep(0.005)
                 await engine.wait([QUEUE], 600)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock import Context, Penstock, RateLimited, Retry, Snooze, SyncContext
+from penstock import Context, Penstock, RateLimited, Retry, Snooze, SyncContext, Throttle
 
 app = Penstock("sqlite://:memory:")
 
@@ -88,3 +88,25 @@ async def wrong_calls_in_place(ctx: Context, sync_ctx: SyncContext) -> None:
     resize(ctx, "x")  # type: ignore[arg-type]
     plain("x")  # type: ignore[arg-type]
     await ctx.progress("forty")  # type: ignore[arg-type]
+
+
+async def wrong_flows(ctx: Context, sync: SyncContext) -> None:
+    flow = app.flow("course")
+    node = flow.add(plain.call(1))
+    flow.add(send.call(1, "x"), after=[plain.call(1)])  # type: ignore[list-item]
+    flow.add(send.call(1, "x"), after=node)  # type: ignore[arg-type]
+    flow.add(send.call(1, "x"), on_failure="skip")  # type: ignore[arg-type]
+    flow.add(plain)  # type: ignore[arg-type]
+    text: str = flow.enqueue()[node].result()  # type: ignore[assignment]
+    numbers: list[str] = await ctx.results_of(plain)  # type: ignore[arg-type]
+    await ctx.step("n", plain, "1")  # type: ignore[call-overload]
+    sync.step("n", str.upper, 1)  # type: ignore[arg-type]
+    sync.sleep("soon")  # type: ignore[arg-type]
+    ctx.enqueue(plain)  # type: ignore[arg-type]
+    print(text, numbers)
+
+
+def wrong_windows() -> None:
+    app.task(unique="finished")  # type: ignore[call-overload]
+    plain.using(unique=60)  # type: ignore[arg-type]
+    plain.using(unique=Throttle("60"))  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from typing import Any, assert_type
 from penstock import (
     Call,
     Context,
+    Debounce,
     JobHandle,
     Penstock,
     Priority,
@@ -17,6 +18,8 @@ from penstock import (
     Settings,
     Snooze,
     SyncContext,
+    Throttle,
+    Upstream,
 )
 
 app = Penstock("sqlite://:memory:", settings=Settings(concurrency=20, timeout=None))
@@ -94,6 +97,35 @@ def durations_and_names(policy: str, priority: str) -> None:
     send_receipt.using(retry=Retry.of(policy), priority=Priority.of(priority))
     app.worker(lease=minute, grace=minute)
     print(raised)
+
+
+async def flows_and_steps(ctx: Context, sync: SyncContext) -> None:
+    flow = app.flow("course")
+    first = flow.add(add.call(1, 2))
+    second = flow.add(shout.call("a"), after=[first], on_failure="ignore")
+    ends = flow.include(app.flow("more"), after={first: "fail", second: "wait"})
+    flow.add(nothing.call(), after=ends)
+    made = await flow.aenqueue()
+    assert_type(made[first], JobHandle[int])
+    assert_type(await made[second].aresult(), str)
+    assert_type(flow.enqueue().jobs, list[JobHandle[Any]])
+    assert_type(await ctx.results_of(add), list[int])
+    assert_type(sync.results_of(shout), list[str])
+    assert_type(await ctx.upstream(), list[Upstream])
+    assert_type(await ctx.step("sum", add, 1, b=2), int)
+    assert_type(await ctx.step("loud", str.upper, "a"), str)
+    assert_type(sync.step("loud", str.upper, "a"), str)
+    await ctx.sleep(timedelta(days=1))
+    sync.sleep(60)
+    ctx.enqueue(add.call(1, 2))
+    sync.enqueue(nothing.call())
+
+
+def windows() -> None:
+    app.task(key="k:{a}", unique="unfinished")
+    app.task(unique=Throttle(60))
+    add.using(key="k", unique=Debounce(timedelta(seconds=30))).enqueue(1, 2)
+    add.using(unique="record")
 
 
 async def schedules() -> None:

@@ -125,6 +125,9 @@ EFFECTS: dict[str, tuple[str, Callable[[], Any], Any]] = {
     "PENSTOCK_QUEUE_COURSE_GEN_KEEP_FAILED": ("1", lambda: of_queue("course-gen").retention.keep_failed, 1),
     "PENSTOCK_QUEUE_COURSE_GEN_KEEP_FOR": ("1", lambda: of_queue("course-gen").retention.max_age, 1),
     "PENSTOCK_QUEUE_COURSE_GEN_ENABLED": ("off", lambda: of_queue("course-gen").gate.enabled, False),
+    "PENSTOCK_QUEUE_COURSE_GEN_RATE": ("4/s", lambda: of_queue("course-gen").limit.rate, 4),
+    "PENSTOCK_QUEUE_COURSE_GEN_MAX_ACTIVE": ("2", lambda: of_queue("course-gen").limit.concurrency, 2),
+    "JOB_QUEUE_COURSE_GEN_LIMITER_MS": ("2000", lambda: of_queue("course_gen").limit.rate, 0.5),
     "JOB_QUEUE_COURSE_GEN_CONCURRENCY": ("2", lambda: of_queue("course_gen").concurrency, 2),
 }  # fmt: skip
 
@@ -163,6 +166,16 @@ def test_the_slots_of_workers_are_not_the_bound_of_a_queue_named_worker(
     assert of_queue("worker").concurrency == 9
 
 
+@pytest.mark.parametrize("variable", ["PENSTOCK_QUEUE_EMAIL_RATE", "JOB_QUEUE_EMAIL_LIMITER_MS"])
+def test_a_rate_that_cannot_be_read_is_refused_by_name_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "s3cr3t")
+    with pytest.raises(InvalidOption, match=f"{variable} has a value that rate cannot take") as refused:
+        of_queue("email")
+    assert "s3cr3t" not in str(refused.value)
+
+
 # -- too much ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("variable", ["PENSTOCK_CONCURRENCY", "JOB_QUEUE_WORKER_CONCURRENCY"])
 def test_more_slots_than_a_worker_can_have_are_refused_by_name(
@@ -188,7 +201,6 @@ def test_more_slots_than_a_worker_can_have_are_refused_in_code() -> None:
         ("PENSTOCK_QUEUE_EMAIL_CONCURENCY", "did you mean PENSTOCK_QUEUE_EMAIL_CONCURRENCY?"),
         ("PENSTOCK_QUEUE_EMIAL_RETRY", "did you mean PENSTOCK_QUEUE_EMAIL_RETRY?"),
         ("PENSTOCK_ZZZ", "docs/settings.md"),
-        ("JOB_QUEUE_EMAIL_LIMITER_MS", "rate limits"),
     ],
 )
 def test_a_variable_that_nobody_reads_is_told_once_with_the_nearest_name(

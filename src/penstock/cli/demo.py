@@ -19,11 +19,12 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from penstock.app import Penstock, open_engine
+from penstock.app import Penstock
 from penstock.cli.output import GLYPH, STYLE, console, counted, print_table
 from penstock.engine import DeadFilter, JobFilter
 from penstock.model.job import Job
 from penstock.model.states import State
+from penstock.opening import open_engine
 from penstock.ops import Ops
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
 from penstock.tasks.loading import load_app

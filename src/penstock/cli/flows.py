@@ -38,7 +38,7 @@ def flows(
 
 
 def flow(flow_id: str, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Show a flow as a tree: the state of each job, and how long it ran."""
+    """Show a flow as a tree: states, and how long each job ran."""
     found = with_ops(app, lambda ops: ops.flows.flow(flow_id))
     if as_json:
         print_json({**_flow_json(found), "jobs": [job_json(job) for job in found.jobs]})

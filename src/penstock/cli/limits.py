@@ -32,7 +32,7 @@ def limits(
     after: Annotated[str | None, typer.Option(help="The last lane of the page before")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List what limits queues and tasks, and how much of it is used; or the keys under one limit."""
+    """List what limits queues and tasks, or the keys under one limit."""
     if group is not None:
         _lanes(group, app, limit, after, as_json=as_json)
         return

@@ -18,7 +18,7 @@ def register(app: typer.Typer) -> None:
 
 
 def retry(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Run a job now: a delayed one is made due, a failed one becomes a new job."""
+    """Run a job now: delayed, it is made due; failed, it is made anew."""
     done = with_ops(app, lambda ops: ops.retry(job_id))
     if as_json:
         print_json(done._asdict())
@@ -43,7 +43,10 @@ def reschedule(
     app: AppOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a waiting or delayed job another due time; its expiry moves with it."""
+    """Give a waiting or delayed job another due time.
+
+    Its expiry moves with it.
+    """
     job = with_ops(app, lambda ops: ops.reschedule(job_id, seconds(delay)))
     if as_json:
         print_json(job_json(job))

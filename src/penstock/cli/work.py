@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from penstock.app import open_engine
 from penstock.cli.common import AppOption, load
 from penstock.cli.output import complain, counted, say
+from penstock.opening import open_engine
 from penstock.runtime import signals
 from penstock.runtime.reload import Reloader
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
@@ -96,7 +96,7 @@ def dev(
     concurrency: SlotsOption = None,
     log_level: LevelOption = "info",
 ) -> None:
-    """Run one worker over every queue, restarted when the code changes."""
+    """Run one worker over every queue, restarted when code changes."""
     ref = find_ref(target or app)
     penstock = load(ref)
     known = counted(len(penstock.tasks), "task")
@@ -105,7 +105,7 @@ def dev(
 
 
 def demo() -> None:
-    """Watch a few hundred jobs run, retry, crash and recover, in ten seconds."""
+    """Watch a few hundred jobs run, retry, crash and recover."""
     from penstock.cli.demo import run  # noqa: PLC0415 - what it shows with is slow to load
 
     raise typer.Exit(run())

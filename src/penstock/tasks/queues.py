@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.engine import Retention
 from penstock.model.errors import Duration, InvalidOption, in_seconds
-from penstock.model.limits import NO_LIMIT
+from penstock.model.limits import NO_LIMIT, parse_rate
 from penstock.model.names import check_name
 from penstock.model.priority import Priority, PriorityOption
 from penstock.tasks.gate import Gate, Switch, WhenDisabled
@@ -119,7 +119,9 @@ def _bounded(read: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def _rate(text: str) -> str:
     """`30/s`; or, as the documents have it, the milliseconds between two starts."""
-    return f"1/{int(text)}ms" if text.isdigit() else text
+    rate = f"1/{int(text)}ms" if text.isdigit() else text
+    parse_rate("rate", rate)
+    return rate
 
 
 OPTIONS: dict[str, Callable[[str], Any]] = {

@@ -62,6 +62,7 @@ class Bell:
             self._task = asyncio.create_task(self._run(), name="penstock bell")
         wanted = frozenset(queues) & self._looked_in or frozenset(queues)
         if self._hearing.has_news(wanted):
+            self._hearing.look(wanted)  # told once: whoever does not look for work then is not told again
             return
         if self._wire is None:
             timeout = min(timeout, POLL_SECONDS * random.uniform(0.75, 1.25))

@@ -23,6 +23,7 @@ from penstock.engine import (
 )
 from penstock.engines.redis import enqueue, examine, migrate
 from penstock.engines.redis.bell import Bell
+from penstock.engines.redis.breakers import Breakers
 from penstock.engines.redis.codec import STATES, raw_id, text_id
 from penstock.engines.redis.instants import SECOND, micro, number, stored
 from penstock.engines.redis.limits import Limits
@@ -40,7 +41,7 @@ from penstock.model.states import State
 logger = logging.getLogger(__name__)
 
 
-class RedisEngine(Schedules, Limits):
+class RedisEngine(Schedules, Limits, Breakers):
     """Jobs under one prefix of a Redis database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(self, url: str, *, schema: str = "penstock", clock: Clock | None = None) -> None:

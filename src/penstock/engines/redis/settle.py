@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.engine import Settlement, Want
 from penstock.engines.redis import enqueue
-from penstock.engines.redis.codec import DOUBLE, LETTERS, NOBODY, raw_id, section
+from penstock.engines.redis.codec import DOUBLE, LETTERS, LONG, NOBODY, raw_id, section
 from penstock.engines.redis.instants import SECOND, micro, number
 from penstock.engines.redis.records import read_claim
 from penstock.model.job import Claim
@@ -57,6 +57,8 @@ def _texts(outcome: Outcome) -> bytes:
     packed = [section(name, text) for name, text in texts.items() if text is not None]
     if outcome.cooldown > 0:
         packed.append(section(b"c", DOUBLE.pack(micro(outcome.cooldown))))
+    if outcome.healthy is not None:
+        packed.append(section(b"h", b"1" if outcome.healthy else b"0"))
     return b"".join(packed)
 
 
@@ -69,6 +71,7 @@ class Ends:
     def __init__(self, ends: Sequence[Settlement]) -> None:
         kept: list[bytes] = []
         unkept: list[bytes] = []
+        left: list[bytes] = []  # what the unkept leave, should they be kept all the same
         others: list[bytes] = []
         followers: list[bytes] = []
         places: tuple[list[int], list[int], list[int]] = ([], [], [])
@@ -76,6 +79,9 @@ class Ends:
             if _is_plain(end):
                 plain, group = (kept, 0) if end.keep else (unkept, 1)
                 plain.append(_plain(end))
+                if not end.keep:
+                    texts = _texts(end.outcome)
+                    left += (LONG.pack(len(texts)), texts)
             else:
                 group = 2
                 others.append(pack_end(end))
@@ -84,7 +90,7 @@ class Ends:
                     followers += (number(len(others)), number(len(jobs)), *jobs)
             places[group].append(place)
         self.verb = "settle_then" if followers else "settle"
-        self.arguments = [b"".join(kept), b"".join(unkept), number(len(others)), *others]
+        self.arguments = [*map(b"".join, (kept, unkept, left)), number(len(others)), *others]
         if followers:
             self.arguments += (number(sum(bool(end.then) for end in ends)), *followers)
         self._places = [place for group in places for place in group]
@@ -98,7 +104,7 @@ class Ends:
 
 
 def _is_plain(end: Settlement) -> bool:
-    if end.then:
+    if end.then or end.outcome.healthy is not None:
         return False
     return end.outcome is COMPLETED or (type(end.outcome) is Completed and not end.keep)
 

@@ -119,14 +119,8 @@ local function in_time(id, base, now)
   return true
 end
 
--- Whoever holds a key until it is claimed holds it no longer.
-local function begin(id, base)
-  local window = more_of(id).w
-  if window and (sub(window, 1, 1) == 's' or sub(window, 1, 1) == 'd') then let_key_go(id, read_base(base)) end
-end
-
 local function start(id, base, run, want, now)
-  if has(byte(base, 17), MORE) then begin(id, base) end
+  if has(byte(base, 17), MORE) then long_way().begin(id, base) end
   local taken, answer = want.taken, want.answer
   local token, again = sub(want.tokens, taken * 16 + 1, taken * 16 + 16), ''
   if run then
@@ -153,6 +147,7 @@ local function start_all(want, now, ids, from, only)
       lane.used = lane.used + 1
       if base and in_time(id, base, now) then
         start(id, base, runs[i], want, now)
+        if lane.probing then lane.probing[#lane.probing + 1] = id end
         lane.started = lane.started + 1
         bytes = bytes + #base
       else

@@ -24,10 +24,12 @@ local function write_group(group, keep, now)
   local ids, queue = group.ids, queue_of(group.kind)
   change('ZREM', p .. 'live:' .. group.kind, ids)
   change('SREM', p .. 'held:' .. group.worker, ids)
-  if is_grouped(queue) then limits().vacate_queue(queue) end
+  if is_grouped(queue) then limits().vacate_plain(ids, queue) end
   count(queue, 'a', -#ids)
   if not keep then
-    for _, id in ipairs(ids) do unlist(id, group.flags) end
+    if group.flags % 16 >= OWNER or has(group.flags, UNIQUE) then
+      for _, id in ipairs(ids) do long_way().unlist(id, group.flags) end
+    end
     change('HDEL', RUNS, ids)
     change('HDEL', JOBS, ids)
     return
@@ -43,8 +45,8 @@ local function write_group(group, keep, now)
 end
 
 -- `packed` holds id, token and ran_for (double), 40 bytes for each. `refuse` is told of each that is not held, with its
--- place; `long_way` of each that is not plain.
-local function complete(packed, keep, now, refuse, long_way)
+-- place; `otherwise` of each that is not plain, likewise.
+local function complete(packed, keep, now, refuse, otherwise)
   local ids, changed, finished = {}, {}, 'c' .. struct.pack('<d', now)
   groups = {}
   for i = 1, #packed / 40 do ids[i] = sub(packed, 40 * i - 39, 40 * i - 24) end
@@ -60,7 +62,7 @@ local function complete(packed, keep, now, refuse, long_way)
         changed[#changed + 1] = finished .. sub(packed, from + 32, from + 39) .. sub(run, 18)
       end
     else
-      long_way(sub(packed, from, from + 39), run)
+      otherwise(i, sub(packed, from, from + 39), run)
     end
   end
   change('HSET', RUNS, changed)

@@ -1,18 +1,25 @@
 -- One door out of active, whoever opens it. An end, as `settle.py` packs it:
 --   id, token: 16 bytes; ran_for: double, seconds; state: one letter; flags: byte; delay: double, microseconds;
 --   then sections as in a run: n note, r result, e error, q reason of a dead letter, l what follows the
---   queue in the name of a parked lane, k why it is parked, m the lane where it belongs, c cooldown: double, us.
+--   queue in the name of a parked lane, k why it is parked, m the lane where it belongs, c cooldown: double,
+--   us, h 1 or 0: what it tells of the services it needs.
 --   Flags: 1 refund, 2 keep_place, 4 suspect, 8 crashed, 16 rescued, 32 keep the record, 64 not by its holder.
+local function read_sections(packed, at, last)
+  local texts = {}
+  while at <= last do
+    local name, length = struct.unpack('<c1I4', packed, at)
+    texts[name] = sub(packed, at + 5, at + 4 + length)
+    at = at + 5 + length
+  end
+  return texts
+end
+
 local function read_end(packed)
-  local e, flags, at = { texts = {} }
+  local e, flags, at = {}
   e.id, e.token, e.ran_for, e.state, flags, e.delay, at = struct.unpack('<c16c16dc1Bd', packed)
   e.refund, e.keep_place, e.suspect, e.crashed = has(flags, 1), has(flags, 2), has(flags, 4), has(flags, 8)
   e.rescued, e.keep, e.taken = has(flags, 16), has(flags, 32), has(flags, 64)
-  while at <= #packed do
-    local name, length = struct.unpack('<c1I4', packed, at)
-    e.texts[name] = sub(packed, at + 5, at + 4 + length)
-    at = at + 5 + length
-  end
+  e.texts = read_sections(packed, at, #packed)
   return e
 end
 
@@ -38,12 +45,18 @@ local function run_again(id, run, e, now)
   line_up(id, base, run, e.state)
 end
 
+-- Whoever was rescued tells nothing.
+local function health_of(e)
+  if e.taken or not e.texts.h then return nil end
+  return e.texts.h == '1'
+end
+
 local function let_go(id, run, e, now)
   local queue, lane = queue_of(run.kind), run.lane
   later('SREM', p .. 'held:' .. run.worker, id)
   if run.cancel then later('SREM', p .. 'cancels:' .. run.worker, id) end
   if lane == '' then lane = has(run.base_flags, LANE) and read_base(call('HGET', JOBS, id)).lane or queue end
-  if names_of(lane) or is_grouped(queue) then limits().vacate(lane, queue) end
+  if names_of(lane) or is_grouped(queue) then limits().vacate(id, lane, queue, health_of(e)) end
   if e.texts.c then limits().cool(lane, queue, now + struct.unpack('<d', e.texts.c)) end
   count(queue, 'a', -1)
 end

@@ -65,7 +65,10 @@ end
 
 local function as_source(source, gates, owes, some)
   source.ids, source.ranks, source.next, source.all_read, source.used = {}, {}, 1, false, 0
-  source.gates, source.owes, source.some = gates, owes, some
+  source.gates, source.owes, source.some, source.probing = gates, owes, some, nil
+  for _, each in ipairs(gates) do
+    if each.breaker and each.breaker.circuit == 'h' then source.probing = {} end
+  end
   return source
 end
 
@@ -123,8 +126,17 @@ local function take_up(heap, front, lanes, now)
 end
 
 -- -- gates ----------------------------------------------------------------------------------------------
-local function gates_of(group, now)
-  return { { left = (gate(group.limit, group, now)) } }
+-- A breaker's is one for all groups that need it.
+local function gates_of(group, of_breaker, now)
+  local gates = { { left = (gate(group.limit, group, now)) } }
+  for _, name in ipairs(group.needs) do
+    if not of_breaker[name] then
+      local breaker = look_at(name, now)
+      of_breaker[name] = { left = room(breaker), breaker = breaker }
+    end
+    gates[#gates + 1] = of_breaker[name]
+  end
+  return gates
 end
 
 local function has_limits(group)
@@ -141,18 +153,18 @@ end
 
 -- Everything that jobs of the wanted queues can come from, first in turn. `lanes` are those without limits of their own.
 local function line_up_sources(want, lanes, now)
-  local heap, of_queue = {}, {}
+  local heap, of_queue, of_breaker = {}, {}, {}
   local free = { { left = want.free } }
   for queue, most in pairs(want.most) do
     of_queue[queue] = { { left = most } }
     if is_grouped(queue) then
       local whole = group_at(queue)
-      local gates = joined(of_queue[queue], gates_of(whole, now))
+      local gates = joined(of_queue[queue], gates_of(whole, of_breaker, now))
       of_queue[queue] = has_limits(whole) and joined(gates, free) or gates
       for _, name in ipairs(call('SMEMBERS', p .. 'ready:' .. queue)) do
         local group = group_at(name)
         wake_rested(name, now)
-        local all = joined(gates, free, gates_of(group, now))
+        local all = joined(gates, free, gates_of(group, of_breaker, now))
         if may_pass(all) then offer_front(heap, group, all, now) end
       end
     end
@@ -190,12 +202,21 @@ local function charge(limit, state, started, now)
   state.spent, state.active, state.touched = spend(limit, state.spent, now, started), state.active + started, true
 end
 
+local function enter_as_probes(source)
+  for _, id in ipairs(source.probing or {}) do
+    for _, each in ipairs(source.gates) do
+      if each.breaker then enter(each.breaker, text_of(id), FOREVER) end
+    end
+  end
+end
+
 -- What was started counts from now on.
 local function settle_accounts(want, lanes, now)
   for _, source in ipairs(lanes) do
     if source.started > 0 and is_grouped(source.queue) then
       local whole, lane = group_at(source.queue), source.lane
       charge(whole.limit, whole, source.started, now)
+      enter_as_probes(source)
       if lane then
         charge(lane.group.limit, lane.group, source.started, now)
         charge(own_limit(lane), lane, source.started, now)
@@ -209,10 +230,22 @@ end
 -- -- afterwards -----------------------------------------------------------------------------------------
 local function sooner(one, other) return one and other and math.min(one, other) or one or other end
 
+-- As `gate`, by the limit of a group and by the breakers it needs.
+local function group_gate(group, now)
+  local left, wait = gate(group.limit, group, now)
+  local only_time = left > 0 or wait ~= nil
+  for _, name in ipairs(group.needs) do
+    local breaker = look_at(name, now)
+    local free, after = room(breaker), retry_in(breaker, now)
+    only_time = only_time and (free > 0 or after ~= nil)
+    left, wait = math.min(left, free), math.max(wait or 0, after or 0)
+  end
+  return left, only_time and wait or nil
+end
+
 -- Whether something of a group could start now; else after how long that may be, where only time is needed.
 local function outlook_of(name, queue, now)
-  local group = group_at(name)
-  local left, wait = gate(group.limit, group, now)
+  local left, wait = group_gate(group_at(name), now)
   local resting = call('ZRANGE', set_of(name, 'r'), 0, 0, 'WITHSCORES')
   local ready = call('EXISTS', set_of(name, 't'), set_of(name, 'o'), set_of(name, 'a')) > 0
   if not ready and not resting[1] then
@@ -228,8 +261,7 @@ end
 
 -- The same for a whole queue; `waiting`: somebody waits in its open lane or is parked there for this worker.
 local function outlook(queue, waiting, now)
-  local whole = group_at(queue)
-  local left, wait = gate(whole.limit, whole, now)
+  local left, wait = group_gate(group_at(queue), now)
   local names = call('SMEMBERS', p .. 'ready:' .. queue)
   if left == 0 then return false, (waiting or #names > 0) and wait or nil end
   local startable, soonest = waiting, nil

@@ -29,7 +29,7 @@ local function finish(id, run, state, now, keep)
   ended[id] = state
   if more then
     untold[#untold + 1] = { id = id, state = state, now = now }
-    if more.l then end_in_flow(more.l) end
+    if more.l and end_in_flow(more.l) then keep = true end
     if more.w and sub(more.w, 1, 1) ~= 'p' then let_key_go(id, read_base(call('HGET', JOBS, id))) end
   end
   if not keep then return forget(id, run, more) end

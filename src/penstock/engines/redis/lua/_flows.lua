@@ -44,12 +44,14 @@ local function join_flow(id, flow, name, now)
   write_flow(flow, f)
 end
 
+-- One of its members has ended; whether others have not.
 local function end_in_flow(flow)
   local f = read_flow(flow)
-  if not f then return end
+  if not f then return false end
   f.unfinished = f.unfinished - 1
   write_flow(flow, f)
   if f.unfinished == 0 then ended_flows[flow] = true end
+  return f.unfinished > 0
 end
 
 -- Its record goes; with the last one of a flow, the flow.

@@ -35,3 +35,9 @@ local function holder_of(field, now)
   local over = run and BY_ID[sub(run, 1, 1)] and period_end(read_base(call('HGET', JOBS, held)), window) <= now
   if not over then return held end
 end
+
+-- Whoever holds a key until it is claimed holds it no longer.
+local function begin(id, base)
+  local window = more_of(id).w
+  if window and (sub(window, 1, 1) == 's' or sub(window, 1, 1) == 'd') then let_key_go(id, read_base(base)) end
+end

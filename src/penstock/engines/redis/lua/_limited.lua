@@ -24,15 +24,17 @@ local function limits()
   if limits_made then return limits_made end
   --@ _limits
   --@ _groups
+  --@ _breakers
   --@ _places
   --@ _vacate
   --@ _idle
   --@ _fair
   limits_made = {
     gate = gate, group_at = group_at, lane_at = lane_at, own_limit = own_limit, touch = touch, vacate = vacate,
-    vacate_queue = vacate_queue, cool = cool, drop_idle = drop_idle, drop_grouped = drop_grouped,
+    vacate_plain = vacate_plain, cool = cool, drop_idle = drop_idle, drop_grouped = drop_grouped,
     candidates = fair_candidates, settle_accounts = settle_accounts, outlook = outlook, sooner = sooner,
-    DECLARED = DECLARED,
+    group_gate = group_gate, look_at = look_at, room = room, retry_in = retry_in, enter = enter, report = report,
+    close = close, turn_to = turn_to, wake_for = wake_for,
   }
   return limits_made
 end

@@ -6,6 +6,17 @@ end
 
 local function is_full(limit, state) return limit.concurrency and state.active >= limit.concurrency end
 
+-- What the end of a run tells of the services that its groups need: each is told once.
+local function tell_breakers(id, healthy, ...)
+  local told = {}
+  for _, group in ipairs({ ... }) do
+    for _, name in ipairs(group.needs) do
+      if not told[name] then report(name, text_of(id), healthy, the_time) end
+      told[name] = true
+    end
+  end
+end
+
 local function vacate_queue(queue)
   local group = group_at(queue)
   if is_full(group.limit, group) and tonumber(call('HGET', p .. 'counts', queue .. ':waiting') or 0) > 0 then
@@ -31,7 +42,18 @@ local function cool(lane, queue, till)
   cooled.cooled, cooled.touched = math.max(cooled.cooled, till), true
 end
 
-local function vacate(lane, queue)
-  if names_of(lane) then vacate_lane(lane) end
-  if is_grouped(queue) then vacate_queue(queue) end
+local function vacate(id, lane, queue, healthy)
+  local whole, limited = group_at(queue), names_of(lane) and lane_at(lane)
+  tell_breakers(id, healthy, whole, limited and limited.group)
+  if limited then vacate_lane(lane) end
+  vacate_queue(queue)
+end
+
+-- Plain completions in a queue's open lane.
+local function vacate_plain(ids, queue)
+  local whole = group_at(queue)
+  if #whole.needs > 0 then
+    for _, id in ipairs(ids) do tell_breakers(id, nil, whole) end
+  end
+  vacate_queue(queue)
 end

@@ -7,10 +7,8 @@
 --@ _base
 --@ _run
 --@ _tally
---@ _more
 --@ _limited
---@ _flows
---@ _holding
+--@ _long_way
 --@ _claim
 local answer = claim(time_of(ARGV[1]), 2)
 write_all()

@@ -8,7 +8,7 @@
 --@ _base
 --@ _tally
 --@ _limited
-local SOME, gate, own_limit = 500, limits().gate, limits().own_limit
+local SOME = 500
 local now, answer = time_of(ARGV[1]), { '' }
 local after = ARGV[3] == '' and '-' or '(' .. ARGV[3]
 local names = call('ZRANGEBYLEX', p .. 'lanes:' .. ARGV[2], after, '+', 'LIMIT', 0, SOME)
@@ -16,11 +16,13 @@ local names = call('ZRANGEBYLEX', p .. 'lanes:' .. ARGV[2], after, '+', 'LIMIT',
 -- By all that holds it: where a run must end first, nobody knows.
 local function opens(lane)
   local longest
-  for _, each in ipairs({ { own_limit(lane), lane }, { lane.group.limit, lane.group } }) do
-    local left, wait = gate(each[1], each[2], now)
-    if left == 0 and not wait then return '' end
-    if left == 0 then longest = math.max(longest or 0, wait) end
+  local function hold(left, wait)
+    if left == 0 then longest = math.max(longest or 0, wait or math.huge) end
   end
+  hold(limits().gate(limits().own_limit(lane), lane, now))
+  hold(limits().group_gate(lane.group, now))
+  hold(limits().group_gate(limits().group_at(lane.queue), now))
+  if longest == math.huge then return '' end
   return longest and score(longest) or ''
 end
 

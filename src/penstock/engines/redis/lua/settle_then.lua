@@ -17,6 +17,8 @@
 --@ _ties
 --@ _bury
 --@ _ending
+--@ _exits
+local function long_way() return exits end
 --@ _complete
 --@ _claim
 --@ _insert
@@ -24,7 +26,7 @@
 --@ _standing
 --@ _debounce
 --@ _enqueue
-local now, want_at, followers = time_of(ARGV[1]), 7 + tonumber(ARGV[5]), {}
+local now, want_at, followers = time_of(ARGV[1]), 8 + tonumber(ARGV[6]), {}
 for _ = 1, tonumber(ARGV[want_at - 1]) do
   local first, last = want_at + 2, want_at + 1 + tonumber(ARGV[want_at + 1])
   followers[tonumber(ARGV[want_at])] = { first, last }

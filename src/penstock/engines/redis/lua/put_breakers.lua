@@ -1,0 +1,7 @@
+#!lua
+-- Declare breakers; one that is there keeps its state.
+-- KEYS 1 prefix
+-- ARGV 1 now or ''; then for each: name, and the breaker as declared, see _breakers.lua
+--@ _keys
+for i = 2, #ARGV, 2 do call('HSET', p .. 'breakers', ARGV[i], ARGV[i + 1]) end
+return 1

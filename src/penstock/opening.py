@@ -1,0 +1,38 @@
+"""Opens the engine of a URL: the only place that knows all of them."""
+
+from __future__ import annotations
+
+from penstock.engine import Engine
+from penstock.model.clock import Clock, EngineClock
+from penstock.model.errors import SchemaMissing
+from penstock.tasks.urls import is_redis, is_sqlite, sqlite_path
+
+
+def make_engine(url: str, schema: str, clock: Clock) -> Engine:
+    """A new engine, not opened yet."""
+    if is_sqlite(url):
+        from penstock.engines.sqlite.engine import SqliteEngine  # noqa: PLC0415 - only the engine in use
+
+        return SqliteEngine(sqlite_path(url), clock=clock)
+    if is_redis(url):
+        from penstock.engines.redis.engine import RedisEngine  # noqa: PLC0415 - as above
+
+        return RedisEngine(url, schema=schema, clock=clock)
+    from penstock.engines.postgres.engine import PostgresEngine  # noqa: PLC0415 - as above
+
+    return PostgresEngine(url, schema=schema, clock=clock)
+
+
+async def open_engine(
+    url: str, schema: str, *, clock: Clock | None = None, migrate: bool | None = None
+) -> Engine:
+    """Open the engine of a URL. `migrate` makes a missing schema; by default not on PostgreSQL."""
+    engine = make_engine(url, schema, clock or EngineClock())
+    try:
+        await engine.open()
+    except SchemaMissing:
+        if not (is_sqlite(url) or is_redis(url) if migrate is None else migrate):
+            raise
+        await engine.migrate()
+        await engine.open()
+    return engine
