@@ -233,6 +233,7 @@ async def test_closing_wakes_who_waits(mail):
                 await mail.wait([QUEUE], 30)
         except TimeoutError:
             break
+        assert await claim(mail) == []
     waiting = asyncio.create_task(mail.wait([QUEUE], 30))
     await asyncio.sleep(0.05)
     await mail.set_breaker("mail", Circuit.CLOSED)

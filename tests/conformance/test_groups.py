@@ -333,6 +333,7 @@ async def test_a_place_that_becomes_free_wakes_who_waits_for_it(engine, worker):
                 await engine.wait([QUEUE], 30)
         except TimeoutError:
             break
+        assert await claim(engine) == []
     waiting = asyncio.create_task(engine.wait([QUEUE], 30))
     await asyncio.sleep(0.05)
     assert await settle(engine, held)

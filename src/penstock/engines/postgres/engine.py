@@ -22,6 +22,7 @@ from penstock.engines.postgres import durability, enqueue, examine, failures, mi
 from penstock.engines.postgres.breakers import Breakers
 from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.inspect import Inspection
+from penstock.engines.postgres.limits import Limits
 from penstock.engines.postgres.listener import Listener
 from penstock.engines.postgres.rescue import Rescue
 from penstock.engines.postgres.schedules import Schedules
@@ -34,7 +35,7 @@ from penstock.model.outcome import EXPIRED, NOT_RECEIVED, UPSTREAM_LATE, UPSTREA
 from penstock.model.states import State
 
 
-class PostgresEngine(Inspection, Schedules, Breakers):
+class PostgresEngine(Inspection, Schedules, Limits, Breakers):
     """Jobs in one schema of a PostgreSQL database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(
@@ -237,6 +238,7 @@ class PostgresEngine(Inspection, Schedules, Breakers):
         await self._do("fold_counts")
         await self._do("drop_flows")
         await self._do("drop_keys")
+        await self._tidy_limits()
         await self._database.transact(drop_lanes, repeatable=True)
 
     # -- operate ------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.engine import Settled, Settlement, Want
 from penstock.engines.postgres.database import Call
@@ -14,7 +14,10 @@ from penstock.model.job import Claim, NewJob
 from penstock.model.lanes import parked_lane
 from penstock.model.states import State
 
+T = TypeVar("T")
+
 _ALIVE = len(Claim._fields)  # the column after the claim
+_HEALTH = {True: "t", False: "f", None: "-"}
 _NOBODY = Want(worker="", request="", queues={}, limit=0, tasks={}, free=0)
 
 
@@ -30,6 +33,7 @@ def _want_values(want: Want | None, now: datetime | None) -> dict[str, Any]:
         "limit": want.limit,
         "tasks": list(want.tasks),
         "fingerprints": list(want.tasks.values()),
+        "free": want.free,
     }
 
 
@@ -43,6 +47,12 @@ def _plain_values(ends: Sequence[Settlement]) -> dict[str, Any]:
         "ran_for": " ".join([repr(end.ran_for) for end in ends]),
         "keep": "".join(["t" if end.keep else "f" for end in ends]),
     }
+
+
+def _health(ends: Sequence[Settlement]) -> dict[str, Any]:
+    """What completed runs tell of the services they need, a letter each; most of the time nothing."""
+    tell = any(end.outcome.healthy is not None for end in ends)
+    return {"healths": "".join([_HEALTH[end.outcome.healthy] for end in ends]) if tell else ""}
 
 
 def other_call(
@@ -65,6 +75,9 @@ def other_call(
         "rescues": [outcome.rescued for outcome in outcomes],
         "reasons": _sparse([outcome.reason for outcome in outcomes]),
         # Only the statement knows the queue, which the lane's name begins with.
+        "lanes": _sparse([outcome.lane for outcome in outcomes]),
+        "cooldowns": [float(outcome.cooldown) for outcome in outcomes],
+        "healths": _sparse([outcome.healthy for outcome in outcomes]),
         "park_lanes": _sparse([parked_lane("", park) if park else None for park in parks]),
         "park_tasks": _sparse([park.task if park else None for park in parks]),
         "park_misfits": _sparse([park.misfit if park else None for park in parks]),
@@ -73,7 +86,7 @@ def other_call(
     return Call(sql["end_runs"], values)
 
 
-def _sparse(values: list[str | None]) -> list[str | None] | None:
+def _sparse(values: list[T | None]) -> list[T | None] | None:
     """None for nothing but None: `unnest` fills up, and most columns are empty most of the time."""
     return values if any(value is not None for value in values) else None
 
@@ -98,18 +111,20 @@ class Step:
         if self._others:
             made.append(other_call(sql, self._others, now, by_holder=True))
         if self._plain or self._want is not None:
-            values = _plain_values(self._plain) | _want_values(self._want, now)
+            values = _plain_values(self._plain) | _health(self._plain) | _want_values(self._want, now)
             made.append(Call(sql["settle"], values))
         return made
 
     def read(self, answers: Sequence[Rows]) -> Settled:
         pending = list(answers)
         accepted = {row[:2] for row in pending.pop(0)} if self._others else set()
-        rows: Rows = pending.pop() if pending else [(*[None] * _ALIVE, True, None)]
+        rows: Rows = pending.pop() if pending else [(*[None] * _ALIVE, True, None, None)]
         refused = {tuple(pair.split()) for pair in rows[0][_ALIVE + 1] or ()}
         accepted |= {(end.id, end.token) for end in self._plain} - refused
         expired = self._want is not None and not _is_alive(rows)
-        return Settled([_once(accepted, end) for end in self._ends], _claims_of(rows), expired)
+        return Settled(
+            [_once(accepted, end) for end in self._ends], _claims_of(rows), expired, rows[0][_ALIVE + 2]
+        )
 
     def followers(self, settled: Settled) -> list[NewJob]:
         """What is put in after the runs that completed."""

@@ -44,6 +44,7 @@ create table {schema}.jobs (
     feeds boolean not null default false,  -- others may come that name it
     tied boolean not null default false,  -- its end is told to others: it feeds, or is in a flow
     stepped boolean not null default false,  -- it has rows in `steps`
+    limited boolean not null default false,  -- it runs, and counts as active under a limit
     span text,  -- how long it holds its key; null: while its record lives
     span_seconds double precision,
     -- What another program writes here must be readable, or it would break every list.
@@ -150,6 +151,9 @@ create sequence {schema}.flow_places;
 -- A job that has ended, and what others must know of it.
 create type {schema}.ended_job as (id uuid, state text, flow text, feeds boolean);
 
+-- A run that has ended and counted as active.
+create type {schema}.ended_run as (id uuid, queue text, lane text, healthy boolean);
+
 -- Results of named pieces of a run, in the order in which they were first kept.
 create table {schema}.steps (
     job_id uuid not null,
@@ -218,7 +222,9 @@ create table {schema}.counts (
     n bigint not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 
--- Lanes beside the open ones. A parked lane is open to workers that know its task by another signature.
+create index counts_lane on {schema}.counts (lane) where lane is not null;
+
+-- Lanes beside the open ones that have no limits of their own. A parked lane is open to workers that know its task by another signature.
 create table {schema}.lanes (
     lane text primary key,
     queue text not null,

@@ -25,7 +25,7 @@ begin
         null::uuid[], case when j.blocked then moment + (j.ties ->> 'deadline')::double precision * interval '1 s' end,
         j.ties ->> 'at_deadline', j.flow, case when j.flow is not null then nextval('{schema}.flow_places') end,
         j.ties ->> 'shelf', j.ties ->> 'origin', j.feeds, j.feeds or j.flow is not null,
-        false, j.span, case when j.span is not null then j.window_seconds end
+        false, false, j.span, case when j.span is not null then j.window_seconds end
     from (
         select
             coalesce(g.id, {schema}.uuid7(moment)) as id, coalesce(g.queue, 'default') as queue, g.task,
@@ -60,6 +60,10 @@ begin
     counted as (
         insert into {schema}.counts (queue, lane, state, n)
         select queue, nullif(lane, queue), state, count(*) from created group by 1, 2, 3
+    ),
+    told as (
+        insert into {schema}.lane_news (queue, lane)
+        select distinct queue, lane from created where strpos(lane, '>') > 0 and state = 'waiting'
     )
     select array_agg(id) into made from created;
     perform {schema}.wake(q.queue)
@@ -128,6 +132,10 @@ begin
         counted as (
             insert into {schema}.counts (queue, lane, state, n)
             select c.queue, nullif(c.lane, c.queue), c.state, count(*) from created c group by 1, 2, 3
+        ),
+        told as (
+            insert into {schema}.lane_news (queue, lane)
+            select distinct c.queue, c.lane from created c where strpos(c.lane, '>') > 0 and c.state = 'waiting'
         ),
         woken as (
             select count({schema}.wake(q.queue))
@@ -226,6 +234,9 @@ begin
         due, due + expire_after * interval '1 s', owner, options);
     insert into {schema}.counts (queue, lane, state, n) values (queue, nullif(lane, queue), state, 1);
     if state = 'waiting' then
+        if strpos(lane, '>') > 0 then
+            insert into {schema}.lane_news (queue, lane) values (queue, lane);
+        end if;
         perform {schema}.wake(queue);
     end if;
     return state;

@@ -4,19 +4,23 @@
 create function {schema}.settle(
     ids text, tokens text, results text[], notes text[], ran_for text, keep text,
     claimer text, claim_request text, queues text[], most integer[], most_of_all integer,
-    tasks text[], fingerprints text[], at timestamptz default null
+    tasks text[], fingerprints text[], free integer, healths text, at timestamptz default null
 ) returns table (
     id text, token text, queue text, task text, lane text, args text, key text, attempt integer,
     max_attempts integer, priority smallint, owner text, options text, suspect boolean, crashes integer,
-    created_at timestamptz, due_at timestamptz, is_alive boolean, refused text[]
+    created_at timestamptz, due_at timestamptz, is_alive boolean, refused text[],
+    next_in double precision
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
     moment constant timestamptz := coalesce(at, now());
     alive boolean := false;
+    answered boolean := false;
     missed text[];
     tied {schema}.ended_job[];
     stepped uuid[];
+    runs {schema}.ended_run[];
+    claims record;
 begin
     -- Held shared until the end, so that a rescue sees either all of this claim or none. First of all, as a
     -- rescue takes it first: the other way round they would wait for each other.
@@ -76,17 +80,42 @@ begin
                     then array(select e.id::text || ' ' || e.token::text from ends e
                                where (e.id, e.token) not in (select g.id, g.token from gone g)) end,
             array_agg((g.id, 'completed', g.flow, g.feeds)::{schema}.ended_job) filter (where g.tied),
-            array_agg(g.id) filter (where g.stepped and not g.keep)
-        into missed, tied, stepped from gone g;
+            array_agg(g.id) filter (where g.stepped and not g.keep),
+            array_agg((g.id, g.queue, g.lane, null)::{schema}.ended_run) filter (where g.limited)
+        into missed, tied, stepped, runs from gone g;
         if stepped is not null then
             delete from {schema}.steps s where s.job_id = any(stepped);
         end if;
         if tied is not null then
             perform {schema}.ended(tied, moment);
         end if;
+        if runs is not null then
+            perform {schema}.free_places(array(
+                select (r.id, r.queue, r.lane, h.healthy)::{schema}.ended_run
+                from unnest(runs) r left join (
+                    select h.id::uuid, nullif(h.healthy, '-')::boolean as healthy
+                    from unnest(string_to_array(ids, ' '), string_to_array(healths, null)) as h(id, healthy)
+                ) h on h.id = r.id
+            ), moment);
+        end if;
     end if;
 
-    if alive then
+    if alive and (exists (select from {schema}.groups g where g.queue = any(queues))
+                  or exists (select from {schema}.lane_news n where n.queue = any(queues)))
+        and cardinality({schema}.limited_queues(queues, moment)) > 0
+    then
+        claims := {schema}.claim_limited(
+            claimer, claim_request, queues, most, most_of_all, free, tasks, fingerprints, moment);
+        return query
+        select c.id::text, c.token::text, c.queue, c.task, c.lane, c.args, coalesce(c.key, c.id::text), c.attempt,
+            c.max_attempts, c.priority, c.owner, c.options, c.suspect, c.crashes, c.created_at, c.due_at,
+            true, missed, claims.next_in
+        from unnest(claims.claimed) with ordinality c order by c.ordinality;
+        -- Of what became free they have had what they may, unless they asked for less.
+        runs := array(select r from unnest(runs) r where claims.more or r.queue <> all(queues));
+        next_in := claims.next_in;
+        answered := cardinality(claims.claimed) > 0;
+    elsif alive then
         return query
         with wanted as (
             select a.queue, a.most from unnest(queues, most) as a(queue, most)
@@ -143,15 +172,19 @@ begin
         )
         select c.id::text, c.token::text, c.queue, c.task, c.lane, c.args, coalesce(c.key, c.id::text), c.attempt,
             c.max_attempts, c.priority, c.owner, c.options, c.suspect, c.crashes, c.created_at, c.due_at,
-            true, missed
+            true, missed, null::double precision
         from claimed c
         order by c.rank, c.id;
-        if found then
-            return;
-        end if;
+        answered := found;
     end if;
-    is_alive := alive;
-    refused := missed;
-    return next;
+    if runs is not null then
+        perform {schema}.wake(q.queue) from (select distinct r.queue from unnest(runs) r) q
+        where {schema}.somebody_waits(q.queue);
+    end if;
+    if not answered then
+        is_alive := alive;
+        refused := missed;
+        return next;
+    end if;
 end
 $$;

@@ -87,6 +87,10 @@ begin
         select queue, null, 'blocked', -count(*) from free group by 1
         union all
         select queue, case state when 'waiting' then nullif(lane, queue) end, state, count(*) from free group by 1, 2, 3
+    ),
+    told as (
+        insert into {schema}.lane_news (queue, lane)
+        select distinct queue, lane from free where strpos(lane, '>') > 0 and state = 'waiting'
     )
     select count({schema}.wake(q.queue)) into woken from (select distinct queue from free where state = 'waiting') q;
 end

@@ -4,7 +4,7 @@ create function {schema}.end_runs(
     ids text, tokens text, states text[], delays double precision[], refunds boolean[], keep_places boolean[],
     results text[], notes text[], errors text[], suspects boolean[], crashes boolean[], rescues boolean[],
     reasons text[], ran_for text, keep text, park_lanes text[], park_tasks text[], park_misfits text[],
-    park_reasons text[], by_holder boolean, at timestamptz default null
+    park_reasons text[], lanes text[], cooldowns double precision[], healths boolean[], by_holder boolean, at timestamptz default null
 ) returns table (id text, token text, queue text, task text, state text)
 language plpgsql as $$
 #variable_conflict use_column
@@ -12,6 +12,7 @@ declare
     moment constant timestamptz := coalesce(at, now());
     over record;
     tied {schema}.ended_job[] := '{}';
+    runs {schema}.ended_run[] := '{}';
 begin
     for over in
         with ends as (
@@ -19,12 +20,14 @@ begin
                 string_to_array(ids, ' ')::uuid[], string_to_array(tokens, ' ')::uuid[], states, delays, refunds,
                 keep_places, results, notes, errors, suspects, crashes, rescues, reasons,
                 string_to_array(ran_for, ' ')::double precision[], string_to_array(keep, null)::boolean[],
-                park_lanes, park_tasks, park_misfits, park_reasons
+                park_lanes, park_tasks, park_misfits, park_reasons, lanes, cooldowns, healths
             ) as e(id, token, state, delay, refund, keep_place, result, note, error, suspect, crashed, rescued,
-                   reason, ran_for, keep, park_lane, park_task, park_misfit, park_reason)
+                   reason, ran_for, keep, park_lane, park_task, park_misfit, park_reason, lane,
+                   cooldown, healthy)
         ),
         held as materialized (
             select j.id, e.token, e.delay, e.keep_place, e.result, e.reason, e.keep, j.queue,
+                j.lane, e.lane as next_lane, e.cooldown, e.healthy, j.limited,
                 j.queue || e.park_lane as park, e.park_task, e.park_misfit, e.park_reason,
                 case when stop.cancel then 'cancelled' else e.state end as state,
                 case when stop.cancel then j.note else e.note end as note,
@@ -53,7 +56,9 @@ begin
                 rank = case when h.keep_place then j.rank
                             else {schema}.rank_of(moment + h.delay * interval '1 s', j.priority) end,
                 lane = case when h.park is not null then h.park
+                            when h.next_lane is not null then h.next_lane
                             when strpos(j.lane, '?') > 0 then j.queue else j.lane end,
+                limited = false,
                 started_at = case when h.attempt > 0 or h.errors is not null then j.started_at end,
                 worker = null, request = null,
                 ended_token = case when by_holder then j.token else j.ended_token end
@@ -117,18 +122,29 @@ begin
             ) changes
             group by 1, 2, 3
         ),
+        told as (
+            insert into {schema}.lane_news (queue, lane)
+            select distinct queue, lane from again where strpos(lane, '>') > 0 and state = 'waiting'
+        ),
+        cooled as (
+            insert into {schema}.lane_news (queue, lane, cooled_until)
+            select queue, lane, {schema}.seconds(moment) + cooldown from held where cooldown > 0
+        ),
         woken as (
             select count({schema}.wake(queue)) as n from (select distinct queue from again where state = 'waiting') q
         )
-        select a.id, a.token, a.queue, a.task, a.state, a.flow, a.feeds, a.tied, woken.n
+        select a.id, a.token, a.queue, a.task, a.state, a.flow, a.feeds, a.tied, h.lane, h.limited, h.healthy, woken.n
         from (
             select id, token, queue, task, state, null as flow, false as feeds, false as tied from again
             union all
             select id, token, queue, task, state, flow, feeds, tied from gone
-        ) a, woken
+        ) a join held h on h.id = a.id, woken
     loop
         if over.tied then
             tied := tied || (over.id, over.state, over.flow, over.feeds)::{schema}.ended_job;
+        end if;
+        if over.limited then
+            runs := runs || (over.id, over.queue, over.lane, over.healthy)::{schema}.ended_run;
         end if;
         id := over.id::text;
         token := over.token::text;
@@ -138,5 +154,10 @@ begin
         return next;
     end loop;
     perform {schema}.ended(tied, moment);
+    if cardinality(runs) > 0 then
+        perform {schema}.free_places(runs, moment);
+        perform {schema}.wake(q.queue) from (select distinct r.queue from unnest(runs) r) q
+        where {schema}.somebody_waits(q.queue);
+    end if;
 end
 $$;

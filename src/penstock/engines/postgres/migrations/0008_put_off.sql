@@ -35,6 +35,9 @@ begin
             from (values (holder.state, -1), (next_state, 1)) as c(state, n);
         end if;
         if next_state = 'waiting' then
+            if strpos(holder.lane, '>') > 0 then
+                insert into {schema}.lane_news (queue, lane) values (holder.queue, holder.lane);
+            end if;
             perform {schema}.wake(holder.queue);
         end if;
     end loop;

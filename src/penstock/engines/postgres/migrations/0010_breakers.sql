@@ -105,9 +105,11 @@ declare
     b {schema}.breakers;
 begin
     -- Most of the time all is well, and stays so: nothing to lock.
-    if true = all (healths) and exists (
+    if not exists (select from unnest(healths) as h(healthy) where not h.healthy) and exists (
         select from {schema}.breakers o
-        where o.name = breaker and o.circuit = 'closed' and o.failures = 0 and o.failure_rate is null)
+        where o.name = breaker and o.circuit = 'closed' and (
+            o.failures = 0 and o.failure_rate is null
+            or not exists (select from unnest(healths) as h(healthy) where h.healthy)))
     then
         return false;
     end if;

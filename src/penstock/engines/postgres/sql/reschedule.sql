@@ -19,6 +19,10 @@ counted as (
     union all
     select queue, case state when 'waiting' then nullif(lane, queue) end, state, count(*) from moved group by 1, 2, 3
 ),
+told as (
+    insert into {schema}.lane_news (queue, lane)
+    select distinct queue, lane from moved where strpos(lane, '>') > 0 and state = 'waiting'
+),
 woken as (
     select count({schema}.wake(queue)) as n from (select distinct queue from moved where state = 'waiting') q
 )

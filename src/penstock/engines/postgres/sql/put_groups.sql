@@ -1,0 +1,1 @@
+select {schema}.put_groups(%(groups)s::json, %(now)s)

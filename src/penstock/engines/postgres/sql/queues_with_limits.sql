@@ -1,0 +1,1 @@
+select distinct queue from {schema}.groups union select distinct queue from {schema}.lane_news order by 1

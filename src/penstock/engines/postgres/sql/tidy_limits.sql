@@ -1,0 +1,1 @@
+select {schema}.tidy_limits(%(queue)s, %(now)s)
