@@ -33,6 +33,8 @@ from conformance.kit import (
 )
 from penstock.engine import JobFilter, Recovery
 from penstock.model.errors import WorkerExpired
+from penstock.model.job import Edge, FlowName, Ties
+from penstock.model.outcome import COMPLETED
 from penstock.model.states import State
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -109,6 +111,42 @@ async def test_no_job_is_claimed_twice_by_three_processes(shared_place):
         assert sorted(job for taken, _ in answers for job in taken) == ids(jobs)
         assert all(ok for _, accepted in answers for ok in accepted)
         assert await counts(engine) == {State.COMPLETED: 3_000}
+
+
+# -- ties --------------------------------------------------------------------------------------------
+
+
+async def drain_flow(place: Place, meet: Meet, name: str) -> list[str]:
+    """Claim and end a few at a time until nothing is unfinished; ids of the accepted ends."""
+    chance = random.Random(name)
+    ended: list[str] = []
+    async with opened(place) as engine:
+        await register(engine, name, ttl=300)
+        await meet()
+        while await unfinished(engine):
+            held = await claim(engine, worker=name, limit=chance.randint(1, 4))
+            outcomes = [failed() if chance.random() < 0.1 else COMPLETED for _ in held]
+            settled = await engine.settle([end(h, o) for h, o in zip(held, outcomes, strict=True)])
+            ended += [h.id for h, ok in zip(held, settled.accepted, strict=True) if ok]
+        return ended
+
+
+async def test_layers_of_jobs_that_wait_for_each_other_end_once_each_by_three_processes(shared_place):
+    chance, flow = random.Random(3), FlowName(make_id(), "layers")
+    layers = [[new(ties=Ties(flow=flow)) for _ in range(10)]]
+    for _ in range(14):
+        some = [tuple(Edge(job.id, "ignore") for job in chance.sample(layers[-1], 3)) for _ in range(10)]
+        layers.append([new(ties=Ties(edges, flow=flow)) for edges in some])
+    jobs = [job for layer in layers for job in layer]
+    async with opened(shared_place, migrate=True) as engine:
+        await engine.enqueue(jobs)
+        answers = await asyncio.to_thread(together, drain_flow, shared_place, ("w1",), ("w2",), ("w3",))
+        assert sorted(job for ended in answers for job in ended) == ids(jobs)
+        found = await engine.flow(flow.id)
+        assert found is not None
+        assert found.unfinished == 0
+        ends = {job.id: (job.claimed_at, job.finished_at) for job in found.jobs}
+        assert all(ends[edge.id][1] <= ends[job.id][0] for job in jobs for edge in job.ties.after)
 
 
 # -- keys --------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import penstock.engines.redis
 from conformance.kit import (
     TASK,
+    after,
     claim,
     counts,
     end,
@@ -29,8 +31,12 @@ from conformance.kit import (
     want,
 )
 from engines.redis_kit import commands, fresh_engine, keys
-from penstock.engine import JobFilter, Recovery, Retention
+from penstock.engine import Group, JobFilter, Recovery, Retention, ScheduleRow, Tick
 from penstock.engines.redis.scripts import scripts
+from penstock.model.breaker import Breaker, Circuit
+from penstock.model.clock import FakeClock
+from penstock.model.job import FlowName, Ties, Window
+from penstock.model.limits import Limit
 from penstock.model.names import check_name
 from penstock.model.states import State
 from servers import REDIS_MAKES, RedisServer, redis_server
@@ -69,6 +75,31 @@ PATTERNS = [
     "bell:.+",
     "dead:open:.+:.+",
     "dead:past:.+:.+",
+    "more",
+    "blocked",
+    "edges",
+    "deadlines",
+    "steps:.+",
+    "flows",
+    "flowlist",
+    "flow:.+",
+    "periods",
+    "schedules",
+    "due",
+    "ticks:.+",
+    "grouped",
+    "groups",
+    "standing",
+    "limited",
+    "idle",
+    "lanes:.+>.+",
+    "ready:.+",
+    "turn:.+>.+",
+    "owing:.+>.+",
+    "aged:.+>.+",
+    "resting:.+>.+",
+    "breakers",
+    "circuits",
 ]
 
 
@@ -82,8 +113,9 @@ def own_server(request: pytest.FixtureRequest) -> Iterator[RedisServer]:
 
 
 async def test_every_key_is_one_that_the_docs_name_in_one_slot_and_none_expires(own_server):
-    async with fresh_engine(own_server) as engine:
-        await live_a_full_life(engine)
+    clock = FakeClock()
+    async with fresh_engine(own_server, clock=clock) as engine:
+        await live_a_full_life(engine, clock)
         found = keys(engine, own_server)
         assert {p for p in PATTERNS if any(re.fullmatch(p, key) for key in found)} == set(PATTERNS)
         assert [key for key in found if not any(re.fullmatch(p, key) for p in PATTERNS)] == []
@@ -98,7 +130,7 @@ def own_server_slot(key: str) -> str:
     return key[key.index("{") + 1 : key.index("}")]
 
 
-async def live_a_full_life(engine) -> None:
+async def live_a_full_life(engine, clock: FakeClock) -> None:
     """Leave a trace in every key."""
     worker = await register(engine)
     await finish(engine, key="k", owner="o")
@@ -112,6 +144,43 @@ async def live_a_full_life(engine) -> None:
     await engine.set_paused("later", True)
     await engine.prune(Retention("later"), 1, run="2026-01-01")
     assert dead.id
+    await live_with_ties(engine)
+    await live_by_schedule(engine)
+    await live_under_limits(engine, clock)
+
+
+async def live_with_ties(engine) -> None:
+    flow = FlowName(make_id(), "course")
+    first = new("tied", ties=Ties(flow=flow))
+    await engine.enqueue([first, new("tied", ties=after(first.id, deadline=60, flow=flow))])
+    [held] = await claim(engine, "tied")
+    await engine.save_step(held.id, held.token, "one", "1")
+    throttled = await take(engine, "throttled", key="k", window=Window("period", 60))
+    await settle(engine, throttled, keep=False)
+
+
+async def live_by_schedule(engine) -> None:
+    at = datetime(2026, 1, 5, tzinfo=UTC)
+    await engine.put_schedules([ScheduleRow(id="nightly", spec="{}", next_at=at)])
+    await engine.fire(Tick("nightly", at, at + timedelta(days=1), None, note="no"))
+
+
+async def live_under_limits(engine, clock: FakeClock) -> None:
+    """Lanes in every place where one can stand: aged, owing, resting, waiting for its turn, and idle."""
+    await engine.put_breakers([Breaker(name="mail")])
+    await engine.set_breaker("mail", Circuit.OPEN)
+    slow, fast = "limited>slow", "limited>fast"
+    await engine.put_groups([Group(slow, per_key=Limit(rate=0.001))])
+    await engine.enqueue(news(2, "old", lane="old>task>aged"))
+    clock.advance(1_000)
+    worker = await register(engine, "late")
+    assert len(await claim(engine, "old", worker=worker, limit=1)) == 1
+    await engine.enqueue(news(1, "limited", lane=f"{fast}>idle", priority=1))
+    await engine.settle([end(held) for held in await claim(engine, "limited", worker=worker, limit=1)])
+    await engine.enqueue(news(2, "limited", lane=f"{fast}>owing", priority=1))
+    await engine.enqueue(news(2, "limited", lane=f"{slow}>resting", priority=1))
+    assert len(await claim(engine, "limited", worker=worker, limit=2)) == 2
+    await engine.enqueue(news(1, "limited", lane=f"{fast}>turn"))
 
 
 @pytest.mark.parametrize("name", ["a:b", "a{b", "a}b", "a?b", "a b", "a\nb", "", "x" * 129])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from conformance.kit import (
     QUEUE,
+    after,
     claim,
     counts,
     end,
@@ -26,11 +28,16 @@ from conformance.kit import (
     want,
 )
 from engines.redis_kit import fresh_engine, keys
-from penstock.engine import Level, Recovery, Retention
+from penstock.engine import Group, Level, Recovery, Retention, ScheduleRow, Tick
 from penstock.engines.redis.engine import RedisEngine
+from penstock.model.breaker import Breaker
 from penstock.model.errors import EngineFull
+from penstock.model.job import FlowName
+from penstock.model.limits import Limit
 from penstock.model.states import State
 from servers import RedisServer
+
+DUE = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -85,6 +92,21 @@ async def test_a_server_with_room_again_takes_jobs_again_without_a_restart(own_s
         assert await put(engine)
 
 
+async def test_a_full_server_refuses_jobs_that_follow_and_keeps_the_run(own_server):
+    async with fresh_engine(own_server) as engine:
+        await register(engine, ttl=300)
+        held, follower = await take(engine), new()
+        room = int(own_server.ask("CONFIG", "GET", "maxmemory")[1])
+        fill(own_server)
+        with pytest.raises(EngineFull):
+            await engine.settle([end(held, then=[follower])])
+        assert await engine.save_step(held.id, held.token, "one", "1")
+        assert await state(engine, held.id) is State.ACTIVE
+        own_server.ask("CONFIG", "SET", "maxmemory", room)
+        assert await settle(engine, held, then=[follower])
+        assert await state(engine, follower.id) is State.WAITING
+
+
 # -- keys that somebody deleted ---------------------------------------------------------------------------
 
 
@@ -104,7 +126,24 @@ async def test_a_record_that_is_gone_is_reported_and_makes_no_phantom(own_server
         assert {f.name: f.level for f in await engine.examine()}["records"] is Level.OK
 
 
-DELETED = ("jobs", "runs", "counts", "kinds", "delayed", "keys", "workers", "held:worker-1", "dead")
+DELETED = (
+    "jobs", "runs", "counts", "kinds", "delayed", "keys", "workers", "held:worker-1", "dead", "more", "edges",
+    "blocked", "flows", "flowlist", "limited", "standing", "grouped", "groups", "turn:default>task",
+    "ready:default", "schedules", "due", "breakers", "circuits",
+)  # fmt: skip
+
+
+def tick() -> Tick:
+    return Tick("nightly", DUE, DUE + timedelta(days=1), new(), overlap="queue")
+
+
+async def live_with_everything(engine: RedisEngine, upstream: str) -> None:
+    """Ties, limits, breakers and schedules beside the common jobs."""
+    await engine.enqueue([new(ties=after(upstream, flow=FlowName(new().id, "course"), deadline=60))])
+    await engine.put_groups([Group("default>task", per_key=Limit(concurrency=1), needs=("mail",))])
+    await engine.put_breakers([Breaker(name="mail", threshold=1)])
+    await engine.enqueue([new(lane=f"default>task>{key}") for key in "aab"])
+    await engine.put_schedules([ScheduleRow(id="nightly", spec="{}", next_at=DUE)])
 
 
 @pytest.mark.parametrize("key", DELETED)
@@ -115,6 +154,7 @@ async def test_no_verb_breaks_when_a_key_is_deleted(own_server, key):
         await finish(engine, outcome=failed())
         held = await take(engine, key="k", owner="o", expire_after=60)
         await engine.enqueue([new(delay=60), new(), new(key="waiting")])
+        await live_with_everything(engine, held.id)
         own_server.ask("DEL", f"{{{engine.schema}}}:{key}")
         await engine.beat(worker, 30)
         await register(engine, "w2")
@@ -123,6 +163,8 @@ async def test_no_verb_breaks_when_a_key_is_deleted(own_server, key):
         await engine.cancel([held.id], "no")
         await engine.stage(10)
         await engine.expire(10)
+        await engine.fire(tick())
+        await engine.report_breaker("mail", "permit", False)
         await engine.rescue(10, gone)
         await engine.rescue_worker("w2", frozenset(), gone)
         await engine.prune(Retention(QUEUE, keep_completed=0, keep_failed=0), 10)
@@ -131,4 +173,9 @@ async def test_no_verb_breaks_when_a_key_is_deleted(own_server, key):
         await engine.examine()
         await engine.queues()
         await engine.workers()
+        await engine.flows(10)
+        await engine.groups()
+        await engine.lanes("default>task", 10)
+        await engine.breakers()
+        await engine.due_schedules(10)
         assert await state(engine, await put(engine)) is State.WAITING

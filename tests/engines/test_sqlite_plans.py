@@ -50,6 +50,12 @@ BOUNDED = {
     "finished_before": ("penstock_finished_end", ("q", "failed", 1, 1)),
     "finished_oldest": ("penstock_finished_end", ("q", "failed", 1)),
     "purge": ("penstock_dead_letters_failed", (1, 1)),
+    "past_deadline": ("penstock_jobs_deadline", (1, 1)),
+    "edges_to": ("penstock_edges_to", ("job",)),
+    "edges_left": ("penstock_edges_open", ("job",)),
+    "flow_jobs_forget": ("penstock_flow_jobs_job", ("job",)),
+    "keys_drop_over": ("penstock_keys_until", (1,)),
+    "schedules_next": ("penstock_schedules_next", (1,)),
 }
 
 
@@ -59,6 +65,27 @@ async def test_upkeep_never_scans_the_jobs(engine, name):
     steps = await plan(engine, SQL[name], values)
     assert any(index in step for step in steps)
     assert "USE TEMP B-TREE FOR ORDER BY" not in steps or name == "held_by"
+
+
+LANES = {
+    "lanes_line": ("penstock_limited_lanes_line (grp=? AND kind=?)", ("g", 1, 10)),
+    "lanes_changing": ("penstock_limited_lanes_change", (1, 10)),
+    "lanes_opening": ("penstock_limited_lanes_opening (grp=?", ("g",)),
+    "lanes": (
+        "penstock_limited_lanes_group (grp=? AND lane>?)",
+        {"group": "g", "now": 1, "after": "", "limit": 1},
+    ),
+    "lanes_drop_idle": ("penstock_limited_lanes_idle", (1,)),
+    "claim_limited": ("penstock_jobs_claim (lane=?)", ("l", 1, 10, 0)),
+}
+
+
+@pytest.mark.parametrize("name", LANES)
+async def test_lanes_that_cannot_start_are_not_looked_through(engine, name):
+    index, values = LANES[name]
+    steps = await plan(engine, SQL[name], values)
+    assert any(index in step for step in steps), steps
+    assert not any("TEMP B-TREE" in step for step in steps), steps
 
 
 AT = datetime(2026, 1, 5, tzinfo=UTC)
@@ -71,6 +98,7 @@ LISTS = {
     "failed": (JobFilter(state=State.FAILED), "penstock_finished_state"),
     "active": (JobFilter(state=State.ACTIVE), "penstock_jobs_held"),
     "delayed": (JobFilter(state=State.DELAYED), "penstock_jobs_delayed"),
+    "blocked": (JobFilter(state=State.BLOCKED), "penstock_jobs_blocked"),
     "task": (JobFilter(task="t"), "penstock_jobs_task"),
     "completed of a task": (JobFilter(task="t", state=State.COMPLETED), "penstock_finished_task"),
     "since": (JobFilter(since=AT), "PRIMARY KEY (id>? AND id<?)"),

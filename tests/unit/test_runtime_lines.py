@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
+from concurrent.futures import Future
+from typing import Any
 
 import pytest
 from runtime_kit import Flaky, expire, make_worker
@@ -12,9 +15,11 @@ from shop_kit import Shop, begin, open_shop  # noqa: F401 - fixtures
 from test_runtime_child import CLAIM
 
 from penstock import EngineUnavailable
+from penstock.model.job import Claim
 from penstock.runtime import links
 from penstock.runtime.heart import Heart, beat
 from penstock.runtime.running import Running
+from penstock.tasks.errands import STEPS, Errand
 
 
 # -- heart ------------------------------------------------------------------------------------------
@@ -127,3 +132,64 @@ async def test_progress_of_a_job_that_passed_on_is_refused_and_logged(
     while worker.executor.running:
         await asyncio.sleep(0.001)
     worker.executor._threads.close()
+
+
+# -- errands ----------------------------------------------------------------------------------------
+def asked_from_a_thread(line: links.Line) -> Future[Any]:
+    answer: Future[Any] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result(line.do_sync(STEPS))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    threading.Thread(target=ask, daemon=True).start()
+    return answer
+
+
+def held_up(loop: asyncio.AbstractEventLoop) -> tuple[links.Line, asyncio.Event]:
+    """A line whose errands are begun and never done."""
+    begun = asyncio.Event()
+
+    class Lines(links.Lines):
+        async def do(self, claim: Claim, errand: Errand) -> Any:
+            begun.set()
+            await asyncio.Event().wait()
+
+    return Lines(None, None, "worker").line(Running(CLAIM, loop)), begun  # type: ignore[arg-type]
+
+
+def test_an_errand_of_a_thread_whose_worker_is_gone_is_not_done() -> None:
+    loop = asyncio.new_event_loop()
+    line, _ = held_up(loop)
+    loop.close()
+    with pytest.raises(EngineUnavailable, match="gone"):
+        line.do_sync(STEPS)
+
+
+def test_an_errand_of_a_thread_whose_worker_ends_meanwhile_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "LOOK", 0.01)
+
+    async def ask() -> Future[Any]:
+        line, begun = held_up(asyncio.get_running_loop())
+        answer = asked_from_a_thread(line)
+        await begun.wait()
+        return answer
+
+    answer = asyncio.run(ask())  # which cancels what is left
+    with pytest.raises(EngineUnavailable, match="ended"):
+        answer.result(10)
+
+
+def test_an_errand_of_a_thread_whose_loop_stands_still_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(links, "LOOK", 0.01)
+    loop = asyncio.new_event_loop()
+    line, _ = held_up(loop)
+    with pytest.raises(EngineUnavailable, match="ended"):
+        asked_from_a_thread(line).result(10)
+    loop.run_until_complete(asyncio.sleep(0))
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()

@@ -282,6 +282,20 @@ async def test_a_large_flow_goes_in_one_call(course: Course, monkeypatch: pytest
         assert sizes == [51]
 
 
+@pytest.mark.parametrize("many", [3, 30])
+async def test_however_many_a_job_has_waited_for_their_results_come_in_order(
+    course: Course, many: int
+) -> None:
+    flow = course.app.flow("large")
+    outline = flow.add(course.outline.call(course=1))
+    lessons = [flow.add(course.lesson.call(module=m), after=[outline]) for m in range(many)]
+    exam = flow.add(course.exam.call(course=1), after=lessons[::-1])
+    async with sandbox(course.app) as box:
+        handle = await flow.aenqueue()
+        await box.adrain()
+        assert await handle[exam].aresult() == [f"lesson {m} of 3" for m in reversed(range(many))]
+
+
 async def test_a_closed_gate_refuses_the_whole_flow(course: Course) -> None:
     course.open = False
     flow = course.app.flow("one")

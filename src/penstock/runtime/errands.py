@@ -15,6 +15,7 @@ from penstock.tasks.errands import Errand
 T = TypeVar("T")
 
 TRIES = 6
+FEW = 20  # upstream jobs that are read one by one; of more, the whole flow is read
 FIRST_PAUSE = 0.05  # seconds before asking again; doubles each time
 
 
@@ -46,7 +47,7 @@ async def _upstream(engine: Engine, job_id: str) -> list[Job]:
         job = await engine.get(job.recovered_from)  # it stands in for that one, which has waited
     if job is None or not job.after:
         return []
-    flow = None if job.flow is None else await engine.flow(job.flow)
+    flow = await engine.flow(job.flow) if job.flow is not None and len(job.after) > FEW else None
     near = {} if flow is None else {member.id: member for member in flow.jobs}
     found = [near.get(upstream) or await engine.get(upstream) for upstream in job.after]
     return [await _latest(engine, each) for each in found if each is not None]

@@ -16,7 +16,6 @@ from penstock.engine import Engine, Settled, Settlement, Want
 from penstock.model.decide import End, Facts, Returned, decide, health_of
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, WorkerExpired
 from penstock.model.job import Claim
-from penstock.model.lanes import is_limited
 from penstock.model.outcome import COMPLETED, Completed, Failed, Outcome, Released, Retried
 from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
@@ -88,7 +87,7 @@ class Pump:
         then = tuple(running.then) if running.then and isinstance(outcome, Completed) else ()
         self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then))
         self._ended_since += 1
-        if is_limited(claim.lane) or claim.queue in self._options.limited:
+        if claim.lane != claim.queue or claim.queue in self._options.limited:
             self._looked_empty.clear()  # its place is free: the call that says so may take the next
         self._kick.set()
         if outcome is not COMPLETED:
@@ -307,7 +306,8 @@ def _take(waiting: deque[Settlement]) -> list[Settlement]:
     while waiting and len(ends) < MAX_SETTLE and size < MAX_SETTLE_BYTES:
         end = waiting.popleft()
         size += len(end.outcome.result or "") + len(end.outcome.error or "")
-        size += sum(len(job.args) for job in end.then)
+        if end.then:
+            size += sum([len(job.args) for job in end.then])
         ends.append(end)
     return ends
 

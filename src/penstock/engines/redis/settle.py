@@ -80,7 +80,7 @@ class Ends:
                 plain, group = (kept, 0) if end.keep else (unkept, 1)
                 plain.append(_plain(end))
                 if not end.keep:
-                    texts = _texts(end.outcome)
+                    texts = b"" if end.outcome is COMPLETED else _texts(end.outcome)
                     left += (LONG.pack(len(texts)), texts)
             else:
                 group = 2

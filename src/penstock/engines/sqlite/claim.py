@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from penstock.engine import Claimed, Want
 from penstock.engines.sqlite import lanes, limited
-from penstock.engines.sqlite.groups import GroupRow, load
+from penstock.engines.sqlite.groups import GroupRow, are_there, load
 from penstock.engines.sqlite.instants import instant
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.engines.sqlite.traits import STARTS_FREE
@@ -39,9 +39,8 @@ def claim(tx: Tx, want: Want) -> Claimed:
             f"worker {want.worker} missed its heartbeats and was given up; begin under a new id"
         )
     lanes.write(tx)
-    groups = load(tx)
-    tx.has_groups = bool(groups)
-    if limited.concerning(groups, want):
+    groups = load(tx) if are_there(tx) else {}
+    if groups and limited.concerning(groups, want):
         return _claim_limited(tx, want, groups)
     return Claimed(_take(tx, want, _first_in_rank(_candidates(tx, want), want)))
 

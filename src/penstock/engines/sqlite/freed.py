@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from penstock.engines.sqlite import lanes
-from penstock.engines.sqlite.groups import GroupRow, load
+from penstock.engines.sqlite.groups import GroupRow, are_there, load
 from penstock.engines.sqlite.session import Tx
 from penstock.model.lanes import group_of
 
@@ -14,7 +14,7 @@ from penstock.model.lanes import group_of
 def finish(tx: Tx) -> None:
     """Write what is pending."""
     lanes.write(tx)
-    if tx.has_groups is not False and any(by < 0 for by in tx.ran.values()):
+    if tx.ran and are_there(tx) and any(by < 0 for by in tx.ran.values()):
         _wake(tx, load(tx))
     tx.finish()
 

@@ -52,6 +52,14 @@ class GroupRow:
         return None if None in closed else max(seconds for seconds in closed if seconds is not None)
 
 
+def are_there(tx: Tx) -> bool:
+    """Whether anything is limited: mostly nothing is, and then nothing else need be looked at."""
+    if tx.has_groups is None:
+        [[found]] = tx.rows("groups_any")
+        tx.has_groups = bool(found)
+    return tx.has_groups
+
+
 def load(session: Session) -> dict[str, GroupRow]:
     """Every group, by name."""
     found = {row["name"]: _group_row(session, row) for row in session.rows("groups")}
@@ -65,7 +73,8 @@ def load(session: Session) -> dict[str, GroupRow]:
 def needs(tx: Tx) -> dict[str, tuple[str, ...]]:
     """The breakers that groups need, by group; those without any are left out."""
     if tx.needs is None:
-        declared = [_group(row["name"], row["declared"]) for row in tx.rows("groups_declared")]
+        rows = tx.rows("groups_declared") if are_there(tx) else ()
+        declared = [_group(row["name"], row["declared"]) for row in rows]
         tx.needs = {group.name: group.needs for group in declared if group.needs}
     return tx.needs
 
@@ -87,6 +96,7 @@ def cool(tx: Tx, lane: str, seconds: float) -> None:
         tx.change("lanes_cool", (until, lane))
     else:
         name = group_of(lane)
+        tx.has_groups = True
         tx.change("groups_cool", (name, queue_of(name), until))
 
 

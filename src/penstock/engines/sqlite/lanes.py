@@ -85,6 +85,7 @@ def write(tx: Tx) -> None:
         of_group = sums.setdefault(group_of(lane), [0, 0])
         of_group[0] += waiting
         of_group[1] += active
+    tx.has_groups = True
     tx.change_many("groups_add", [(name, queue_of(name), *sums[name]) for name in sums])
     rows = [_row(row) for row in tx.rows("lanes_touched", {"lanes": json.dumps([*touched]), "now": tx.now})]
     for row in rows:

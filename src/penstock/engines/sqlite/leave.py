@@ -13,7 +13,11 @@ Values: TypeAlias = dict[str, Any]
 
 
 def leave(tx: Tx, job: Values, state: State, *, keep: bool = True) -> None:
-    """Move an unfinished job to the finished ones; without a record, its key is free again."""
+    """Move an unfinished job to the finished ones; without a record, its key is free again.
+
+    Members of a flow always leave one: others may ask for their results.
+    """
+    keep = keep or job["flow"] is not None
     tx.count(job["queue"], job["state"], job["lane"], -1)
     tx.change("jobs_delete", (job["id"],))
     if keep:

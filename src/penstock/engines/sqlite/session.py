@@ -44,8 +44,8 @@ class Tx(Session):
         self.woken: set[str] = set()  # queues that got waiting jobs
         self.fold_log = False  # checkpoint before this verb is acknowledged
         self.lanes: dict[str, list[int]] = {}  # limited ones: how many more wait and run
-        self.needs: dict[str, tuple[str, ...]] | None = None  # breakers, by group; None: nobody has looked
         self.has_groups: bool | None = None  # whether anything is limited; None: nobody has looked
+        self.needs: dict[str, tuple[str, ...]] | None = None  # breakers, by group; None: likewise
         self.ran: Counter[tuple[str, str]] = Counter()  # how many more run, by queue and lane
         self._parked: Counter[str] = Counter()
         self._shelves: Counter[tuple[str, str]] = Counter()

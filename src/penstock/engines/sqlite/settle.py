@@ -89,7 +89,7 @@ def _complete(tx: Tx, ends: Sequence[Settlement]) -> set[tuple[str, str]]:
     tx.change("jobs_remove")
     tx.change("ends_clear")
     for row in special:
-        look_after(tx, dict(row), State.COMPLETED, keep=row["keep"])
+        look_after(tx, dict(row), State.COMPLETED, keep=row["kept"])
     resolve(tx, [(row["id"], State.COMPLETED) for row in special if row["traits"] & FEEDS])
     return accepted
 

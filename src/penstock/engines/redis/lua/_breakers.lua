@@ -21,7 +21,9 @@ local function breaker_at(name)
   local b = known_breakers[name]
   if b then return b end
   local declared, raw = call('HGET', BREAKERS, name), call('HGET', CIRCUITS, name)
-  b = { name = name, circuit = 'c', failures = 0, runs = 0, window_from = 0, since = 0, probes = {}, declared = declared }
+  b = {
+    name = name, declared = declared, circuit = 'c', failures = 0, runs = 0, window_from = 0, since = 0, probes = {},
+  }
   if declared then
     b.threshold, b.reset, b.most, b.share, b.window, b.minimum = struct.unpack('<dddddd', declared)
     if raw then

@@ -4,7 +4,8 @@ local AS_ITS_RECORD = '-' .. string.rep('\0', 8)
 local function bury(id, run, reason, error, now)
   local window = has(run.base_flags, MORE) and more_of(id).w or AS_ITS_RECORD
   local letter = struct.pack('<ddc16Hdd', now, 0, NOBODY, run.attempt, run.started, run.ran_for) .. window
-    .. struct.pack('<H', #reason) .. reason .. struct.pack('<I4', error and #error or 0) .. (error or '') .. call('HGET', JOBS, id)
+    .. struct.pack('<H', #reason) .. reason .. struct.pack('<I4', error and #error or 0) .. (error or '')
+    .. call('HGET', JOBS, id)
   later('HSET', p .. 'dead', id, letter)
   later('ZADD', p .. 'dead:open:' .. run.kind, 0, id)
   later('ZADD', p .. 'dead:failed', now, id)

@@ -17,7 +17,8 @@ end
 
 local function is_plain(run)
   local flags, low, high, worker, request, less, more = byte(run, 65, 71)
-  return flags < MORE and not has(flags, LANE) and less + more == 0 and byte(run, 18) == 0 and #run == 71 + low + 256 * high + worker + request
+  return flags < MORE and not has(flags, LANE) and less + more == 0 and byte(run, 18) == 0
+    and #run == 71 + low + 256 * high + worker + request
 end
 
 local function write_group(group, keep, now)

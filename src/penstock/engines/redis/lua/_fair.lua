@@ -75,26 +75,28 @@ end
 -- The lane of a group whose turn is next, its turn and its rank, as far as they must be known.
 local function front_of(group, now)
   local best
-  local function consider(name, turn)
-    if name and (not best or turn < best.turn) then best = { lane = name, turn = turn, rank = turn, name = name } end
+  local function consider(letter, name, turn)
+    if not best or turn < best.turn then
+      best = { set = letter, lane = name, turn = turn, rank = turn, name = name }
+    end
   end
   local moved = 0
   while true do
     local name, at = unpack(call('ZRANGE', set_of(group, 'o'), 0, 0, 'WITHSCORES'))
     if not name then break end
-    local lane = lane_at(name)
+    local lane = found_in('o', name)
     local rank = tonumber(at) - lane.owing
     if lane.owing > now and rank > now - OLDEST_TURN or moved == MOST_MOVED then
-      consider(name, math.max(rank, now - OLDEST_TURN) + math.max(0, lane.owing - now))
+      consider('o', name, math.max(rank, now - OLDEST_TURN) + math.max(0, lane.owing - now))
       break
     end
     take_place(lane, now)
     moved = moved + 1
   end
   local aged, owing = unpack(call('ZRANGE', set_of(group, 'a'), 0, 0, 'WITHSCORES'))
-  if aged then consider(aged, math.max(tonumber(owing), now) - OLDEST_TURN) end
+  if aged then consider('a', aged, math.max(tonumber(owing), now) - OLDEST_TURN) end
   local free, rank = unpack(call('ZRANGE', set_of(group, 't'), 0, 0, 'WITHSCORES'))
-  if free then consider(free, math.max(tonumber(rank), now - OLDEST_TURN)) end
+  if free then consider('t', free, math.max(tonumber(rank), now - OLDEST_TURN)) end
   return best
 end
 
@@ -107,13 +109,13 @@ end
 
 local function wake_rested(group, now)
   for _, name in ipairs(call('ZRANGEBYSCORE', set_of(group, 'r'), '-inf', score(now), 'LIMIT', 0, MOST_RESTED)) do
-    take_place(lane_at(name), now)
+    take_place(found_in('r', name), now)
   end
 end
 
 -- A lane leaves its place to be claimed from, and gets another when that is written.
 local function take_up(heap, front, lanes, now)
-  local lane = lane_at(front.lane)
+  local lane = found_in(front.set, front.lane)
   leave_place(lane)
   lane.touched = true
   local left = gate(own_limit(lane), lane, now)

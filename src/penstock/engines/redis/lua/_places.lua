@@ -32,6 +32,13 @@ local function place_for(lane, now)
   return 'o', rank + lane.owing
 end
 
+-- A lane in one of its group's sets, whatever its own record says: that may have been lost.
+local function found_in(letter, name)
+  local lane = lane_at(name)
+  lane.place = letter
+  return lane
+end
+
 local function leave_place(lane)
   if lane.place ~= '-' then call('ZREM', set_of(lane.group.name, lane.place), lane.name) end
   lane.place = '-'
@@ -72,7 +79,8 @@ after_writing[#after_writing + 1] = function()
   end
   for name, group in pairs(known_groups) do
     if group.touched then
-      call('HSET', STANDING, name, struct.pack('<ddd', group.whole_queue and 0 or group.active, group.spent, group.cooled))
+      local active = group.whole_queue and 0 or group.active
+      call('HSET', STANDING, name, struct.pack('<ddd', active, group.spent, group.cooled))
     end
   end
   known_groups, known_lanes = {}, {}
