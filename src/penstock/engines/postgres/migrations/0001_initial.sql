@@ -141,7 +141,7 @@ create table {schema}.edges (
 create index edges_upstream on {schema}.edges (upstream);
 
 create table {schema}.flows (
-    id text collate "C" primary key,
+    id text primary key,
     name text not null,
     created_at timestamptz not null,
     unfinished bigint not null

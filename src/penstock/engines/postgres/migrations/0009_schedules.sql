@@ -11,7 +11,7 @@ create table {schema}.schedules (
 create index schedules_due on {schema}.schedules (next_at, id) where not paused;
 
 create table {schema}.ticks (
-    schedule text not null,
+    schedule text collate "C" not null,
     due timestamptz not null,
     fired_at timestamptz not null,
     job_id uuid,

@@ -4,7 +4,7 @@
 -- take an active job for one that runs still, but never the other way round.
 -- Instants are seconds since the epoch, as in `model/limits.py`.
 create table {schema}.groups (
-    name text collate "C" primary key,
+    name text primary key,
     queue text not null,
     declared boolean not null default false,
     rate double precision,
@@ -21,7 +21,7 @@ create table {schema}.groups (
 create index groups_queue on {schema}.groups (queue);
 
 create table {schema}.limited_lanes (
-    lane text collate "C" primary key,
+    lane text primary key,
     queue text not null,
     grp text not null,
     keyed boolean not null,
@@ -34,7 +34,7 @@ create table {schema}.limited_lanes (
     turn double precision,  -- the head; of lanes that owe, the head and until when
     shut_until double precision  -- null: it is open; infinity: until a run has ended
 ) with (fillfactor = 50);
-create index limited_lanes_group on {schema}.limited_lanes (grp, lane);
+create index limited_lanes_group on {schema}.limited_lanes (grp, lane collate "C");
 create index limited_lanes_turn on {schema}.limited_lanes (grp, owes, turn)
     where head is not null and shut_until is null;
 create index limited_lanes_shut on {schema}.limited_lanes (grp, shut_until)

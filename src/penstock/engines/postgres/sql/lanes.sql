@@ -6,6 +6,6 @@ cross join (select {schema}.seconds(coalesce(%(now)s::timestamptz, now())) as no
 cross join lateral (select {schema}.opens_at(
     case when l.keyed then g.key_rate end, g.key_burst, case when l.keyed then g.key_concurrency end,
     l.active, l.spent_until, l.cooled_until, 1) as opens_at) o
-where l.grp = %(group)s and (%(after)s::text is null or l.lane > %(after)s::text)
+where l.grp = %(group)s and (%(after)s::text is null or l.lane collate "C" > %(after)s::text)
     and (l.head is not null or l.active > 0 or greatest(l.spent_until, l.cooled_until) > n.now)
-order by l.lane limit %(limit)s
+order by l.lane collate "C" limit %(limit)s
