@@ -133,9 +133,8 @@ begin
     select c.queue, nullif(c.lane, c.queue), 'waiting', -count(*) from unnest(claimed) c group by 1, 2
     union all
     select c.queue, null, 'active', count(*) from unnest(claimed) c group by 1;
-    delete from {schema}.keys k using unnest(claimed) c
-    where c.span in ('started', 'debounce')
-        and k.queue = c.queue and k.task = c.task and k.key = c.key and k.job_id = c.id;
+    perform {schema}.give_key_up(c.queue, c.task, c.key, c.id)
+    from unnest(claimed) c where c.span in ('started', 'debounce');
     update {schema}.groups g
     set active = g.active + c.n,
         spent_until = case when g.rate is null then g.spent_until else greatest(g.spent_until, now) + c.n / g.rate end
