@@ -11,6 +11,8 @@ from penstock import (
     Context,
     Disabled,
     InvalidOption,
+    JobFailed,
+    NoOp,
     Penstock,
     State,
     SyncContext,
@@ -172,6 +174,8 @@ course
         flow.include(inner)
     with pytest.raises(InvalidOption, match="itself"):
         flow.include(flow)
+    with pytest.raises(InvalidOption, match="'nothing' is empty"):
+        flow.include(course.app.flow("nothing"))
 
 
 def test_an_enqueued_flow_takes_no_more_jobs(course: Course) -> None:
@@ -294,6 +298,33 @@ async def test_however_many_a_job_has_waited_for_their_results_come_in_order(
         handle = await flow.aenqueue()
         await box.adrain()
         assert await handle[exam].aresult() == [f"lesson {m} of 3" for m in reversed(range(many))]
+
+
+async def test_results_leave_out_who_had_nothing_to_do_and_tell_of_a_result_that_was_dropped(
+    course: Course,
+) -> None:
+    app = course.app
+
+    @app.task
+    async def part(how: str) -> str:
+        if how == "nothing":
+            raise NoOp("deleted")
+        return "x" * 300_000 if how == "much" else how
+
+    @app.task(retry="none")
+    async def join(ctx: Context) -> list[str]:
+        return await ctx.results_of(part)
+
+    async with sandbox(app) as box:
+        ends = []
+        for ways in (("a", "nothing", "b"), ("a", "much")):
+            flow = app.flow("parts")
+            last = flow.add(join.call(), after=[flow.add(part.call(how=how)) for how in ways])
+            ends.append((await flow.aenqueue())[last])
+        await box.adrain()
+        assert await ends[0].aresult() == ["a", "b"]
+        with pytest.raises(JobFailed, match="ResultDropped"):
+            await ends[1].aresult()
 
 
 async def test_a_closed_gate_refuses_the_whole_flow(course: Course) -> None:

@@ -36,6 +36,10 @@ CRASH_LIMIT = 3  # crashes while alone that make a dead letter
 RESCUE_LIMIT = 20  # lost workers that make a dead letter: nothing loops for ever
 
 
+_DROPPED = "result dropped"  # how the note of a completed job begins that has no result for that reason
+_NO_OP = "no-op"
+
+
 class Facts(NamedTuple):
     """What `decide` must know of the job and of the run that ended."""
 
@@ -111,6 +115,16 @@ End: TypeAlias = Returned | Skipped | Deferred | Failure | Crashed | Lost | Stop
 _NOT_THE_SERVICE = (FailureClass.INVALID_INPUT, FailureClass.LOGIC_ERROR, FailureClass.RATE_LIMIT)
 
 
+def was_dropped(note: str | None) -> bool:
+    """Whether a completed job has returned something that could not be kept."""
+    return (note or "").startswith(_DROPPED)
+
+
+def had_none(note: str | None) -> bool:
+    """Whether a completed job found nothing to do, and so has returned nothing."""
+    return (note or "").startswith(_NO_OP)
+
+
 def end_of(error: BaseException, policy: Retry, rule: Classifier | None = None) -> End:
     """Turn what a handler raised into plain data, where the exception still lives."""
     # Exceptions bring code of their own: properties, other constructors. Whatever it does, the run has ended.
@@ -161,9 +175,9 @@ def decide(run: Facts, end: End, policy: Retry) -> Outcome:  # noqa: PLR0911 - o
     """What becomes of the job."""
     match end:
         case Returned(result, dropped):
-            return Completed(result, f"result dropped: {dropped}" if dropped else None)
+            return Completed(result, f"{_DROPPED}: {dropped}" if dropped else None)
         case Skipped(reason):
-            return Completed(note=f"no-op: {reason}")
+            return Completed(note=f"{_NO_OP}: {reason}")
         case Deferred(seconds, reason):
             return Snoozed(seconds, reason)
         case Stopped(cancelled):

@@ -7,7 +7,8 @@ import logging
 from collections.abc import Callable, Coroutine, MutableMapping
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from penstock.model.errors import Duration, InvalidOption, Snooze, in_seconds
+from penstock.model.decide import had_none, was_dropped
+from penstock.model.errors import Duration, InvalidOption, ResultDropped, Snooze, in_seconds
 from penstock.model.failure import described
 from penstock.model.job import Claim, Job
 from penstock.model.priority import Priority
@@ -246,7 +247,12 @@ def _upstream(row: dict[str, Any]) -> Upstream:
 
 
 def _results(found: list[Upstream], task: Task[..., R]) -> list[R]:
-    return [task.decode_result(job.result_json) for job in found if job.completed and job.task == task.name]
+    """Without those that found nothing to do: they have returned nothing."""
+    theirs = [job for job in found if job.completed and job.task == task.name and not had_none(job.note)]
+    for job in theirs:
+        if was_dropped(job.note):
+            raise ResultDropped(f"job {job.id}, for which this one waited, completed; {job.note}")
+    return [task.decode_result(job.result_json) for job in theirs]
 
 
 def _snapshot(claim: Claim, worker: str) -> Job:

@@ -78,6 +78,8 @@ class Flow:
         if other is self:
             raise InvalidOption(f"flow {self.name!r} cannot include itself")
         other._check_open()
+        if not other.nodes:
+            raise InvalidOption(f"flow {other.name!r} is empty: nothing could come after it")
         edges = self._edges(after, on_failure)
         named = {upstream for node in other.nodes for upstream in node.after}
         for node in other.nodes:

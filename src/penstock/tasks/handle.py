@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from penstock.model.decide import had_none, was_dropped
 from penstock.model.errors import (
     Duration,
     JobCancelled,
@@ -79,11 +80,10 @@ class JobHandle(Generic[R_co]):
         self.state = job.state
         if job.state is not State.COMPLETED:
             _raise_end(job)
-        note = job.note or ""
-        if job.result_json is None and note.startswith("result dropped"):
-            raise ResultDropped(f"job {job.id} completed; {note}")
-        if job.result_json is None and note.startswith("no-op"):
-            raise ResultUnavailable(f"job {job.id} completed without a result; {note}")
+        if job.result_json is None and was_dropped(job.note):
+            raise ResultDropped(f"job {job.id} completed; {job.note}")
+        if job.result_json is None and had_none(job.note):
+            raise ResultUnavailable(f"job {job.id} completed without a result; {job.note}")
         result: R_co = self._call.task.decode_result(job.result_json)
         return result
 

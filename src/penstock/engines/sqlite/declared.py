@@ -6,28 +6,31 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from penstock.engine import DueSchedules, Entry, Group, GroupState, LaneState, ScheduleRow, Tick, TickRecord
-from penstock.engines.sqlite import breakers, groups, health, lanes, schedules
+from penstock.engines.sqlite import breakers as breaker_rows
+from penstock.engines.sqlite import groups as group_rows
+from penstock.engines.sqlite import health, lanes
+from penstock.engines.sqlite import schedules as schedule_rows
 from penstock.engines.sqlite.opened import Opened
 from penstock.model.breaker import Breaker, BreakerState, Circuit
 
 
 class Declared(Opened):
-    """The verbs about groups, breakers and schedules."""
+    """The verbs about groups, breakers and schedule_rows."""
 
-    async def put_groups(self, given: Sequence[Group]) -> None:
-        await self._write(lambda tx: lanes.put_groups(tx, given))
+    async def put_groups(self, groups: Sequence[Group]) -> None:
+        await self._write(lambda tx: lanes.put_groups(tx, groups))
 
     async def groups(self) -> list[GroupState]:
-        return await self._read(groups.groups)
+        return await self._read(group_rows.groups)
 
     async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
         return await self._read(lambda view: lanes.lanes(view, group, limit, after))
 
-    async def put_breakers(self, given: Sequence[Breaker]) -> None:
-        await self._write(lambda tx: breakers.put_breakers(tx, given))
+    async def put_breakers(self, breakers: Sequence[Breaker]) -> None:
+        await self._write(lambda tx: breaker_rows.put_breakers(tx, breakers))
 
     async def enter_breaker(self, name: str, permit: str) -> Entry:
-        return await self._write(lambda tx: breakers.enter_breaker(tx, name, permit))
+        return await self._write(lambda tx: breaker_rows.enter_breaker(tx, name, permit))
 
     async def report_breaker(self, name: str, permit: str, healthy: bool | None) -> None:
         await self._write(lambda tx: health.report_breaker(tx, name, permit, healthy))
@@ -36,25 +39,25 @@ class Declared(Opened):
         return await self._write(lambda tx: health.set_breaker(tx, name, circuit))
 
     async def breakers(self) -> list[BreakerState]:
-        return await self._read(breakers.breakers)
+        return await self._read(breaker_rows.breakers)
 
-    async def put_schedules(self, rows: Sequence[ScheduleRow]) -> None:
-        await self._write(lambda tx: schedules.put_schedules(tx, rows))
+    async def put_schedules(self, schedules: Sequence[ScheduleRow]) -> None:
+        await self._write(lambda tx: schedule_rows.put_schedules(tx, schedules))
 
     async def remove_schedules(self, ids: Sequence[str]) -> int:
-        return await self._write(lambda tx: schedules.remove_schedules(tx, ids))
+        return await self._write(lambda tx: schedule_rows.remove_schedules(tx, ids))
 
     async def pause_schedule(self, schedule_id: str, paused: bool, next_at: datetime | None) -> bool:
-        return await self._write(lambda tx: schedules.pause_schedule(tx, schedule_id, paused, next_at))
+        return await self._write(lambda tx: schedule_rows.pause_schedule(tx, schedule_id, paused, next_at))
 
     async def due_schedules(self, limit: int) -> DueSchedules:
-        return await self._read(lambda view: schedules.due_schedules(view, limit))
+        return await self._read(lambda view: schedule_rows.due_schedules(view, limit))
 
     async def fire(self, tick: Tick) -> TickRecord | None:
-        return await self._write(lambda tx: schedules.fire(tx, tick))
+        return await self._write(lambda tx: schedule_rows.fire(tx, tick))
 
     async def schedules(self) -> list[ScheduleRow]:
-        return await self._read(schedules.schedules)
+        return await self._read(schedule_rows.schedules)
 
     async def ticks(self, schedule_id: str, limit: int) -> list[TickRecord]:
-        return await self._read(lambda view: schedules.ticks(view, schedule_id, limit))
+        return await self._read(lambda view: schedule_rows.ticks(view, schedule_id, limit))

@@ -24,7 +24,7 @@ def _wake(tx: Tx, groups: Mapping[str, GroupRow]) -> None:
     fewer: Counter[str] = Counter()
     for (queue, lane), by in tx.ran.items():
         fewer.update(dict.fromkeys({queue, group_of(lane)}, -by))
-        if by < 0 and lane != queue and lanes.has_come_free(tx, lane, -by, groups):
+        if by < 0 and lane != queue and queue not in tx.woken and lanes.has_come_free(tx, lane, -by, groups):
             tx.woken.add(queue)
     for name, ended in fewer.items():
         row = groups.get(name)

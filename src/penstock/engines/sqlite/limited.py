@@ -32,6 +32,7 @@ class Source:
     jobs: list[tuple[int, str]] = field(default_factory=list)  # the next ones, the first last
     row: LaneRow | None = None  # None: not a limited lane
     gauge: Gauge | None = None
+    owes: int = 0
     taken: int = 0
 
     @property
@@ -103,14 +104,16 @@ class Round:
         for row in lanes.ready(self._tx, group.group.name, most):
             gauge = row.gauge(group)
             assert row.first_rank is not None
+            turn = row.turn(self._tx.now)
             self._sources.append(
                 Source(
                     row.lane,
                     row.queue,
                     [*bounds, gauge],
                     limited=True,
-                    turn=row.turn(self._tx.now),
+                    turn=turn,
                     rank=row.first_rank,
+                    owes=turn - max(row.first_rank, self._tx.now - OLDEST),
                     row=row,
                     gauge=gauge,
                 )
@@ -151,11 +154,12 @@ class Round:
     def _step(self, source: Source) -> bool:
         """Where the lane stands with its next job."""
         if source.row is not None:
-            source.turn += COST
-            return True
+            source.owes += COST
+            if self._free <= 0 or not self._fill(source):
+                return False
         if source.jobs:
             source.rank = source.jobs[-1][0]
-            source.turn = max(source.rank, self._tx.now - OLDEST)
+            source.turn = max(source.rank, self._tx.now - OLDEST) + source.owes
         return bool(source.jobs)
 
     def _read(self, lane: str, most: int, beyond: int) -> list[tuple[int, str]]:

@@ -70,7 +70,7 @@ end
 -- As it stands now: what was open long enough is half-open, probes whose time has passed are gone.
 local function look_at(name, now)
   local b = breaker_at(name)
-  if b.circuit == 'o' and now >= b.since + b.reset then turn_to(b, 'h', now) end
+  if b.circuit == 'o' and now >= b.since + b.reset then turn_to(b, 'h', b.since + b.reset) end
   if b.circuit == 'h' then keep_probes(b, function(probe) return probe.till > now end) end
   return b
 end

@@ -21,10 +21,9 @@ local function lanes_for(most, tasks)
   local lanes, queues, fair = {}, {}, false
   for queue in pairs(most) do queues[#queues + 1] = queue end
   if #queues == 0 then return lanes, fair end
-  local limited = values(GROUPED, queues)
+  learn_grouped(queues)
   for i, paused in ipairs(values(p .. 'queues', queues)) do
     local queue = queues[i]
-    grouped[queue] = limited[i] ~= false
     if paused == '1' then
       most[queue] = nil
     else

@@ -53,9 +53,10 @@ end
 
 local function let_go(id, run, e, now)
   local queue, lane = queue_of(run.kind), run.lane
+  local base = lane == '' and has(run.base_flags, LANE) and call('HGET', JOBS, id)
   later('SREM', p .. 'held:' .. run.worker, id)
   if run.cancel then later('SREM', p .. 'cancels:' .. run.worker, id) end
-  if lane == '' then lane = has(run.base_flags, LANE) and read_base(call('HGET', JOBS, id)).lane or queue end
+  if lane == '' then lane = base and read_base(base).lane or queue end
   if names_of(lane) or is_grouped(queue) then limits().vacate(id, lane, queue, health_of(e)) end
   if e.texts.c then limits().cool(lane, queue, now + struct.unpack('<d', e.texts.c)) end
   count(queue, 'a', -1)

@@ -30,7 +30,8 @@ local function finish(id, run, state, now, keep)
   if more then
     untold[#untold + 1] = { id = id, state = state, now = now }
     if more.l and end_in_flow(more.l) then keep = true end
-    if more.w and sub(more.w, 1, 1) ~= 'p' then let_key_go(id, read_base(call('HGET', JOBS, id))) end
+    local base = more.w and sub(more.w, 1, 1) ~= 'p' and call('HGET', JOBS, id)
+    if base then let_key_go(id, read_base(base)) end
   end
   if not keep then return forget(id, run, more) end
   run.state, run.finished = state, now

@@ -13,6 +13,15 @@ local function is_grouped(queue)
   return grouped[queue]
 end
 
+-- The same for several at once.
+local function learn_grouped(queues)
+  local unknown = {}
+  for _, queue in ipairs(queues) do
+    if grouped[queue] == nil then unknown[#unknown + 1] = queue end
+  end
+  for i, found in ipairs(values(GROUPED, unknown)) do grouped[unknown[i]] = found ~= false end
+end
+
 local function note_grouped(queue)
   call('HSET', GROUPED, queue, '1')
   grouped[queue] = true
