@@ -88,7 +88,7 @@ begin
         and cardinality({schema}.limited_queues(queues, moment)) > 0
     then
         claims := {schema}.claim_limited(
-            claimer, claim_request, queues, most, most_of_all, free, tasks, fingerprints, moment);
+            claimer, claim_request, queues, most, most_of_all, free, tasks, fingerprints, at);
         return query
         select c.id::text, c.token::text, c.queue, c.task, c.lane, c.args, coalesce(c.key, c.id::text), c.attempt,
             c.max_attempts, c.priority, c.owner, c.options, c.suspect, c.crashes, c.created_at, c.due_at,
@@ -137,8 +137,10 @@ begin
         ),
         claimed as (
             update {schema}.jobs j
+            -- By the clock: what others did before this saw it must not seem to have been later.
             set state = 'active', token = gen_random_uuid(), worker = claimer, request = claim_request,
-                claimed_at = moment, started_at = coalesce(j.started_at, moment), attempt = j.attempt + 1
+                claimed_at = coalesce(at, clock_timestamp()),
+                started_at = coalesce(j.started_at, at, clock_timestamp()), attempt = j.attempt + 1
             where j.ctid = any(array(select place from chosen))
             returning j.id, j.token, j.queue, j.task, j.lane, j.args, j.key, j.attempt, j.max_attempts, j.priority,
                 j.owner, j.options, j.suspect, j.crashes, j.created_at, j.due_at, j.rank, j.span

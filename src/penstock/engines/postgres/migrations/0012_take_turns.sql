@@ -104,7 +104,8 @@ end
 $$;
 
 -- Claim these; what they take of the limits is written in the same step.
-create function {schema}.start_chosen(claimer text, claim_request text, chosen uuid[], moment timestamptz)
+create function {schema}.start_chosen(
+    claimer text, claim_request text, chosen uuid[], moment timestamptz, at timestamptz)
 returns {schema}.jobs[]
 language plpgsql as $$
 declare
@@ -118,7 +119,8 @@ begin
     started as (
         update {schema}.jobs j
         set state = 'active', token = gen_random_uuid(), worker = claimer, request = claim_request,
-            claimed_at = moment, started_at = coalesce(j.started_at, moment), attempt = j.attempt + 1,
+            claimed_at = coalesce(at, clock_timestamp()),
+            started_at = coalesce(j.started_at, at, clock_timestamp()), attempt = j.attempt + 1,
             limited = strpos(j.lane, '>') > 0 or exists (
                 select from {schema}.groups g where g.name = j.queue and g.declared)
         where j.ctid = any(array(select place from held))
