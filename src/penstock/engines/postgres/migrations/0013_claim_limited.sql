@@ -1,6 +1,7 @@
 -- How many more may start under all of these breakers; null: no bound. Those that are not closed are held until the
 -- end of the transaction; one that somebody else holds lets nothing start, and is worth asking for again soon.
-create function {schema}.hold_breakers(needs text[], moment timestamptz, out room integer, out retry_in double precision)
+create function {schema}.hold_breakers(
+    needs text[], moment timestamptz, out room integer, out retry_in double precision)
 language plpgsql as $$
 declare
     breaker text;
@@ -85,11 +86,12 @@ $$;
 -- they may have a few probes. `more`: what was asked for was had, and there may be more.
 create function {schema}.claim_limited(
     claimer text, claim_request text, queues text[], most integer[], most_of_all integer, free integer,
-    tasks text[], fingerprints text[], moment timestamptz,
+    tasks text[], fingerprints text[], at timestamptz,
     out claimed {schema}.jobs[], out next_in double precision, out more boolean
 ) language plpgsql as $$
 declare
-    limited constant text[] := {schema}.limited_queues(queues, moment);
+    limited constant text[] := {schema}.limited_queues(queues, coalesce(at, clock_timestamp()));
+    moment timestamptz;
     behind text[];
     scope record;
     gate record;
@@ -99,6 +101,7 @@ declare
 begin
     claimed := '{}';
     perform {schema}.hold_limits(limited);
+    moment := coalesce(at, clock_timestamp());
     perform {schema}.fold_lane_news(limited, moment);
     perform {schema}.reopen_lanes(limited, moment);
     behind := array(
@@ -117,8 +120,8 @@ begin
         next_in := least(next_in, gate.retry_in);
         if gate.room > 0 then
             taken := {schema}.claim_by_turns(
-                claimer, claim_request, queues, left_over, least(gate.room, most_of_all - cardinality(claimed)), left_free,
-                tasks, fingerprints, scope.name, behind, moment);
+                claimer, claim_request, queues, left_over, least(gate.room, most_of_all - cardinality(claimed)),
+                left_free, tasks, fingerprints, scope.name, behind, moment, at);
             if cardinality(taken) > 0 then
                 perform {schema}.enter_breakers(scope.needs, taken, moment);
                 claimed := claimed || taken;
@@ -130,7 +133,7 @@ begin
     end loop;
     claimed := claimed || {schema}.claim_by_turns(
         claimer, claim_request, queues, left_over, most_of_all - cardinality(claimed), left_free, tasks, fingerprints,
-        null, behind, moment);
+        null, behind, moment, at);
     more := cardinality(claimed) >= most_of_all
         or (select count(*) from unnest(claimed) c where c.limited) >= free;
     next_in := least(next_in, {schema}.next_opening(limited, behind, moment));
@@ -140,7 +143,8 @@ $$;
 -- One round after the other, as long as lanes are found other than they were thought to be.
 create function {schema}.claim_by_turns(
     claimer text, claim_request text, queues text[], most integer[], most_of_all integer, free integer,
-    tasks text[], fingerprints text[], scope text, behind text[], moment timestamptz) returns {schema}.jobs[]
+    tasks text[], fingerprints text[], scope text, behind text[], moment timestamptz,
+    at timestamptz) returns {schema}.jobs[]
 language plpgsql as $$
 declare
     claimed {schema}.jobs[] := '{}';
@@ -151,9 +155,9 @@ begin
         exit when most_of_all <= cardinality(claimed);
         choice := {schema}.choose_by_turns(
             queues, bounds, most_of_all - cardinality(claimed),
-            free - (select count(*)::integer from unnest(claimed) c where c.limited), tasks, fingerprints, scope, behind,
-            moment);
-        claimed := claimed || {schema}.start_chosen(claimer, claim_request, choice.chosen, moment);
+            free - (select count(*)::integer from unnest(claimed) c where c.limited), tasks, fingerprints, scope,
+            behind, moment);
+        claimed := claimed || {schema}.start_chosen(claimer, claim_request, choice.chosen, moment, at);
         exit when cardinality(choice.mistaken) = 0;
         perform {schema}.look_at_lanes(choice.mistaken, moment);
         bounds := array(
