@@ -227,7 +227,8 @@ create table {schema}.counts (
 
 create index counts_lane on {schema}.counts (lane) where lane is not null;
 
--- Lanes beside the open ones that have no limits of their own. A parked lane is open to workers that know its task by another signature.
+-- Lanes beside the open ones that have no limits of their own. A parked lane is open to workers that know its task by
+-- another signature.
 create table {schema}.lanes (
     lane text primary key,
     queue text not null,

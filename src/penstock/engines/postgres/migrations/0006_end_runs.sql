@@ -4,7 +4,8 @@ create function {schema}.end_runs(
     ids text, tokens text, states text[], delays double precision[], refunds boolean[], keep_places boolean[],
     results text[], notes text[], errors text[], suspects boolean[], crashes boolean[], rescues boolean[],
     reasons text[], ran_for text, keep text, park_lanes text[], park_tasks text[], park_misfits text[],
-    park_reasons text[], lanes text[], cooldowns double precision[], healths boolean[], by_holder boolean, at timestamptz default null
+    park_reasons text[], lanes text[], cooldowns double precision[], healths boolean[],
+    by_holder boolean, at timestamptz default null
 ) returns table (id text, token text, queue text, task text, state text)
 language plpgsql as $$
 #variable_conflict use_column

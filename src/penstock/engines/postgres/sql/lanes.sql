@@ -1,4 +1,5 @@
-select l.lane, coalesce((select sum(c.n) from {schema}.counts c where c.lane = l.lane and c.state = 'waiting'), 0)::bigint,
+select l.lane,
+    coalesce((select sum(c.n) from {schema}.counts c where c.lane = l.lane and c.state = 'waiting'), 0)::bigint,
     l.active, case when o.opens_at > n.now and o.opens_at < 'infinity' then o.opens_at - n.now end
 from {schema}.limited_lanes l
 join {schema}.groups g on g.name = l.grp
