@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from conformance.kit import TASK, end, error, make_request, new, register
 from conftest import make_place
 from penstock.engine import Engine, Group, Settled, Want
-from penstock.model.breaker import Breaker, Circuit
+from penstock.model.breaker import Breaker, BreakerState, Circuit
 from penstock.model.clock import FakeClock
 from penstock.model.job import Claim
 from penstock.model.lanes import group_name, limited_lane
@@ -119,7 +120,7 @@ class Limited:
 
     async def look(self) -> None:
         await self._do("groups", lambda e, _: e.groups())
-        await self._do("breakers", lambda e, _: e.breakers())
+        await self._do("breakers", lambda e, _: _breakers(e))
         for group in GROUPS[2:]:
             await self._do(f"lanes {group}", lambda e, _, group=group: _filled(e, group))
         await self._do("queues", lambda e, _: e.queues())
@@ -144,6 +145,14 @@ def _plain(answer: Any) -> Any:
         next_in = None if answer.next_in is None else round(answer.next_in, 3)
         return answer.accepted, sorted(claim.id for claim in answer.claims), next_in
     return answer
+
+
+async def _breakers(engine: Engine) -> list[BreakerState]:
+    """To the millisecond."""
+    return [
+        state if state.retry_in is None else replace(state, retry_in=round(state.retry_in, 3))
+        for state in await engine.breakers()
+    ]
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))

@@ -123,6 +123,14 @@ def spend(tx: Tx, taken: Sequence[tuple[LaneRow, Gauge, int]]) -> None:
     )
 
 
+def are_standing(tx: Tx, group: GroupRow) -> bool:
+    """Whether jobs of the group wait in lanes where no run must end first."""
+    if group.is_queue or not group.waiting:
+        return False
+    [[found]] = tx.rows("lanes_standing", {"group": group.group.name})
+    return bool(found)
+
+
 def opens_in(tx: Tx, group: GroupRow) -> float | None:
     """Seconds until it is worth asking for a lane of the group that only needs time."""
     row = tx.row("lanes_opening", (group.group.name,))
