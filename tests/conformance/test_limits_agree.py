@@ -13,16 +13,17 @@ import pytest
 from conformance.kit import TASK, end, error, make_request, new, register
 from conftest import make_place
 from penstock.engine import Engine, Group, Settled, Want
-from penstock.model.breaker import Breaker, BreakerState, Circuit
+from penstock.model.breaker import Breaker, Circuit
 from penstock.model.clock import FakeClock
 from penstock.model.job import Claim
 from penstock.model.lanes import group_name, limited_lane
 from penstock.model.limits import NO_LIMIT, Limit
-from penstock.model.outcome import Cancelled, Completed, Failed, Released, Retried, Snoozed
+from penstock.model.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried, Snoozed
 
 KINDS = ("memory", "postgres", "redis")
 PROGRAMS = 400 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 10
 STEPS = 80
+SLIGHTLY = 1e-5  # instants are whole multiples of it
 QUEUES = ("a", "b")
 GROUPS = [*QUEUES, group_name("a", TASK), group_name("b", TASK), group_name("a")]
 LANES = ["a", "b", "a>app.work", *(limited_lane(g, k) for g in GROUPS[2:] for k in ("x", "y", "z"))]
@@ -73,13 +74,17 @@ class Limited:
             assert other == shown[0], "\n".join([*self._told, f"but {name}: {other}"])
         return answers
 
+    def _move_on(self) -> None:
+        """So that no two have the same turn: of those any may be first."""
+        self._clock.advance(self._rng.randint(1, 100) * SLIGHTLY)
+
     async def enqueue(self) -> None:
         for _ in range(self._rng.randint(1, 6)):
             lane = self._rng.choice(LANES)
             job = new(lane[0], lane=lane, priority=self._rng.choice((1, 2, 3, 3, 4)))
             told = f"enqueue {job.id} {job.lane} {job.priority}"
             await self._do(told, lambda e, _, job=job: e.enqueue([job]))
-            self._clock.advance(0.001)  # no two have the same turn
+            self._move_on()
 
     async def declare(self) -> None:
         rng = self._rng
@@ -92,22 +97,24 @@ class Limited:
     async def settle(self) -> None:
         rng = self._rng
         jobs = rng.sample(sorted(self._held), min(len(self._held), rng.randint(0, 4)))
-        how = [rng.choice(ENDS) for _ in jobs]
+        how = [_apart(rng.choice(ENDS), n) for n in range(len(jobs))]
         held = [self._held.pop(job) for job in jobs]
         limit = rng.randint(1, 6)
-        want = Want("w", make_request(), dict.fromkeys(QUEUES, rng.randint(1, 6)), limit, {TASK: "v1"}, limit)
+        most, free = dict.fromkeys(QUEUES, rng.randint(1, 6)), rng.randint(limit // 2, limit)
+        want = Want("w", make_request(), most, limit, {TASK: "v1"}, free)
 
         def call(engine: Engine, n: int) -> Awaitable[Settled]:
             return engine.settle([end(h[n], o) for h, o in zip(held, how, strict=True)], want)
 
         answers = await self._do(
-            f"settle {list(zip(jobs, how, strict=True))} want {want.queues} {limit}", call
+            f"settle {list(zip(jobs, how, strict=True))} want {most} {limit} {free}", call
         )
         for n, claim in enumerate(answers[0].claims):
             self._held[claim.id] = [
                 next(other for other in answer.claims if other.id == claim.id) for answer in answers
             ]
             assert n < limit
+        self._move_on()
 
     async def time(self) -> None:
         seconds = self._rng.choice((0.1, 0.5, 1.0, 7.0, 60.0))
@@ -119,7 +126,7 @@ class Limited:
         await self._do(f"breaker {circuit}", lambda e, _: e.set_breaker("s", circuit))
 
     async def look(self) -> None:
-        await self._do("groups", lambda e, _: e.groups())
+        await self._do("groups", lambda e, _: _groups(e))
         await self._do("breakers", lambda e, _: _breakers(e))
         for group in GROUPS[2:]:
             await self._do(f"lanes {group}", lambda e, _, group=group: _filled(e, group))
@@ -140,19 +147,31 @@ async def _filled(engine: Engine, group: str) -> list[Any]:
     ]
 
 
+async def _groups(engine: Engine) -> list[Any]:
+    return [state._replace(cooled_for=_seconds(state.cooled_for)) for state in await engine.groups()]
+
+
+async def _breakers(engine: Engine) -> list[Any]:
+    return [replace(state, retry_in=_seconds(state.retry_in)) for state in await engine.breakers()]
+
+
+def _apart(outcome: Outcome, nth: int) -> Outcome:
+    """As one of several in a step: they come back one after the other, and one alone tells of its health."""
+    if isinstance(outcome, Retried | Snoozed):
+        outcome = replace(outcome, delay=outcome.delay + nth * SLIGHTLY)
+    return (
+        replace(outcome, healthy=None) if nth and getattr(outcome, "healthy", None) is not None else outcome
+    )
+
+
+def _seconds(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 5)
+
+
 def _plain(answer: Any) -> Any:
     if isinstance(answer, Settled):
-        next_in = None if answer.next_in is None else round(answer.next_in, 3)
-        return answer.accepted, sorted(claim.id for claim in answer.claims), next_in
+        return answer.accepted, sorted(claim.id for claim in answer.claims), _seconds(answer.next_in)
     return answer
-
-
-async def _breakers(engine: Engine) -> list[BreakerState]:
-    """To the millisecond."""
-    return [
-        state if state.retry_in is None else replace(state, retry_in=round(state.retry_in, 3))
-        for state in await engine.breakers()
-    ]
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))
