@@ -38,7 +38,7 @@ begin
         select jsonb_object_agg(j.id::text, null::text) into probes from unnest(jobs) j
         where exists (
             select from {schema}.groups g
-            where g.name in ({schema}.group_of(j.lane), j.queue) and b.name = any(g.needs));
+            where g.name = any({schema}.groups_of(j.queue, j.lane)) and b.name = any(g.needs));
         if probes is not null then
             b := {schema}.breaker_at(b, moment);
             b.probing := b.probing || probes;
