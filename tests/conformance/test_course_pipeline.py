@@ -103,7 +103,7 @@ async def pipeline(place, clock):
         yield made
 
 
-async def test_each_course_goes_through_its_steps_once_and_in_order(pipeline):
+async def test_courses_go_through_their_steps_in_order_two_at_once_with_a_gap_between_calls(pipeline):
     for course in COURSES * 2:  # each is asked for twice
         await pipeline.outline.aenqueue(course=course)
     await pipeline.box.adrain(delayed=True)
@@ -112,12 +112,6 @@ async def test_each_course_goes_through_its_steps_once_and_in_order(pipeline):
     jobs = await pipeline.box.ajobs()
     assert Counter(job.state for job in jobs) == {State.COMPLETED: len(COURSES) * len(STEPS)}
     assert max(Counter(job.key for job in jobs).values()) == 1
-
-
-async def test_courses_run_side_by_side_with_a_gap_between_calls_of_the_provider(pipeline):
-    for course in COURSES:
-        await pipeline.outline.aenqueue(course=course)
-    await pipeline.box.adrain(delayed=True)
     times = [when for when, _, _ in pipeline.calls]
     assert min(b - a for a, b in pairwise(times)) > 2 - 1e-5
     assert pipeline.most <= 2

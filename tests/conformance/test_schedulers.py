@@ -15,7 +15,7 @@ from penstock.model.schedule import tick_id
 from penstock.runtime.scheduler import Scheduler
 from penstock.tasks.scheduling import sync
 
-TICKS = 200
+TICKS = 120
 SCHEDULERS = 8
 PAGE = 200
 

@@ -14,14 +14,18 @@ from hypothesis.stateful import run_state_machine_as_test
 from conformance.machine.keeping import Life
 from conftest import REDIS_KINDS, make_place
 
+NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 # A failure is first shrunk, for up to five minutes, and then told.
-UNHURRIED = pytest.mark.timeout(0 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 600)
+UNHURRIED = pytest.mark.timeout(0 if NIGHTLY else 600)
+SLOWLY = 40  # lives on PostgreSQL by day: there one takes a second
 
 
 @UNHURRIED
 @pytest.mark.parametrize("kind", ["sqlite", "postgres", *REDIS_KINDS])
 def test_every_life_of_a_job_is_as_the_model_says(kind, tmp_path, request):
     phases = (Phase.reuse, Phase.generate, Phase.shrink)  # explaining would take longer than all the rest
+    lives = SLOWLY if kind == "postgres" and not NIGHTLY else settings().max_examples
     run_state_machine_as_test(
-        lambda: Life(make_place(kind, tmp_path, request)), settings=settings(phases=phases)
+        lambda: Life(make_place(kind, tmp_path, request)),
+        settings=settings(phases=phases, max_examples=lives),
     )

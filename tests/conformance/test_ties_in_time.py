@@ -19,6 +19,7 @@ from conformance.kit import (
     state,
     take,
 )
+from penstock.model.job import Edge, Ties
 from penstock.model.outcome import UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
 
@@ -162,3 +163,13 @@ async def test_an_upstream_that_ends_after_the_deadline_changes_nothing(engine, 
     assert await engine.expire(10) == 1
     assert await settle(engine, held)
     assert await state(engine, second) is State.CANCELLED
+
+
+async def test_who_waits_for_a_job_that_expires_ends_with_it_and_not_by_the_deadline(engine, worker, clock):
+    first = new(expire_after=5)
+    second = new(ties=Ties((Edge(first.id),), deadline=5.0, at_deadline="fail"))
+    await engine.enqueue([first, second])
+    clock.advance(6)
+    assert await engine.expire(10) == 1
+    assert await state(engine, second.id) is State.CANCELLED
+    assert await engine.dead_count() == 0

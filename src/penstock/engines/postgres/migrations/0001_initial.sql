@@ -50,7 +50,6 @@ create table {schema}.jobs (
     -- What another program writes here must be readable, or it would break every list.
     constraint priority_is_1_to_4 check (priority between 1 and 4),
     constraint one_attempt_at_least check (max_attempts >= 1),
-    constraint window_is_known check (span in ('unfinished', 'started', 'period', 'debounce')),
     constraint state_is_unfinished check (state in ('waiting', 'delayed', 'blocked', 'active')),
     constraint instants_before_year_9000
         check (greatest(created_at, due_at, expires_at) < timestamptz '9000-01-01 00:00:00+00')
@@ -67,8 +66,7 @@ create index jobs_due on {schema}.jobs (due_at) where state = 'delayed';
 create index jobs_held on {schema}.jobs (worker) where state = 'active';
 create index jobs_expiring on {schema}.jobs (expires_at)
     where expires_at is not null and state in ('waiting', 'delayed');
-create index jobs_deadline on {schema}.jobs (deadline_at) where deadline_at is not null and state = 'blocked';
-create index jobs_blocked on {schema}.jobs (id) where state = 'blocked';
+create index jobs_blocked on {schema}.jobs (deadline_at) where state = 'blocked';
 create index jobs_flow on {schema}.jobs (flow) where flow is not null;
 create index jobs_owner on {schema}.jobs (owner, id) where owner is not null;
 create index jobs_key on {schema}.jobs (key, id) where key is not null;
@@ -150,6 +148,11 @@ create sequence {schema}.flow_places;
 
 -- A job that has ended, and what others must know of it.
 create type {schema}.ended_job as (id uuid, state text, flow text, feeds boolean);
+
+-- A completed job of which there is more to see to than of most.
+create type {schema}.completed_job as (
+    id uuid, queue text, task text, key text, lane text, flow text, feeds boolean, tied boolean, stepped boolean,
+    limited boolean, span text, keep boolean);
 
 -- A run that has ended and counted as active.
 create type {schema}.ended_run as (id uuid, queue text, lane text, healthy boolean);

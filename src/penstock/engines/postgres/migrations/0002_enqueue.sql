@@ -13,6 +13,12 @@ $$;
 create function {schema}.new_jobs(jobs json, moment timestamptz) returns setof {schema}.jobs
 language plpgsql as $$
 begin
+    if exists (
+        select from json_to_recordset(jobs) as g ("window" text)
+        where g."window" not in ('record', 'unfinished', 'started', 'period', 'debounce'))
+    then
+        raise check_violation using message = 'window_is_known: record, unfinished, started, period or debounce';
+    end if;
     return query
     select
         j.id, j.queue, j.task, coalesce(j.lane, j.queue),

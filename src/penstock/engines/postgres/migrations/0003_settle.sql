@@ -17,9 +17,8 @@ declare
     alive boolean := false;
     answered boolean := false;
     missed text[];
-    tied {schema}.ended_job[];
-    stepped uuid[];
-    runs {schema}.ended_run[];
+    special {schema}.completed_job[];
+    freed_queues text[];
     claims record;
 begin
     -- Held shared until the end, so that a rescue sees either all of this claim or none. First of all, as a
@@ -62,12 +61,7 @@ begin
         ),
         freed as (
             delete from {schema}.keys k using gone g
-            where g.is_unique and (not g.keep and g.span is null or g.span in ('unfinished', 'started', 'debounce'))
-                and k.queue = g.queue and k.task = g.task and k.key = g.key and k.job_id = g.id
-        ),
-        outlived as (
-            update {schema}.keys k set outlives = true from gone g
-            where g.span = 'period' and not g.keep
+            where not g.keep and g.is_unique and g.span is null
                 and k.queue = g.queue and k.task = g.task and k.key = g.key and k.job_id = g.id
         ),
         counted as (
@@ -79,24 +73,13 @@ begin
         select case when count(*) < (select count(*) from ends)
                     then array(select e.id::text || ' ' || e.token::text from ends e
                                where (e.id, e.token) not in (select g.id, g.token from gone g)) end,
-            array_agg((g.id, 'completed', g.flow, g.feeds)::{schema}.ended_job) filter (where g.tied),
-            array_agg(g.id) filter (where g.stepped and not g.keep),
-            array_agg((g.id, g.queue, g.lane, null)::{schema}.ended_run) filter (where g.limited)
-        into missed, tied, stepped, runs from gone g;
-        if stepped is not null then
-            delete from {schema}.steps s where s.job_id = any(stepped);
-        end if;
-        if tied is not null then
-            perform {schema}.ended(tied, moment);
-        end if;
-        if runs is not null then
-            perform {schema}.free_places(array(
-                select (r.id, r.queue, r.lane, h.healthy)::{schema}.ended_run
-                from unnest(runs) r left join (
-                    select h.id::uuid, nullif(h.healthy, '-')::boolean as healthy
-                    from unnest(string_to_array(ids, ' '), string_to_array(healths, null)) as h(id, healthy)
-                ) h on h.id = r.id
-            ), moment);
+            array_agg((g.id, g.queue, g.task, g.key, g.lane, g.flow, g.feeds, g.tied, g.stepped, g.limited, g.span,
+                g.keep)::{schema}.completed_job)
+                filter (where g.tied or g.limited or g.stepped or g.span is not null)
+        into missed, special from gone g;
+        if special is not null then
+            perform {schema}.completed(special, ids, healths, moment);
+            freed_queues := array(select distinct s.queue from unnest(special) s where s.limited);
         end if;
     end if;
 
@@ -105,14 +88,15 @@ begin
         and cardinality({schema}.limited_queues(queues, moment)) > 0
     then
         claims := {schema}.claim_limited(
-            claimer, claim_request, queues, most, most_of_all, free, tasks, fingerprints, moment);
+            claimer, claim_request, queues, most, most_of_all, free, tasks, fingerprints, at);
         return query
         select c.id::text, c.token::text, c.queue, c.task, c.lane, c.args, coalesce(c.key, c.id::text), c.attempt,
             c.max_attempts, c.priority, c.owner, c.options, c.suspect, c.crashes, c.created_at, c.due_at,
             true, missed, claims.next_in
         from unnest(claims.claimed) with ordinality c order by c.ordinality;
         -- Of what became free they have had what they may, unless they asked for less.
-        runs := array(select r from unnest(runs) r where claims.more or r.queue <> all(queues));
+        freed_queues := array(
+            select f.queue from unnest(freed_queues) as f(queue) where claims.more or f.queue <> all(queues));
         next_in := claims.next_in;
         answered := cardinality(claims.claimed) > 0;
     elsif alive then
@@ -153,16 +137,17 @@ begin
         ),
         claimed as (
             update {schema}.jobs j
+            -- By the clock: what others did before this saw it must not seem to have been later.
             set state = 'active', token = gen_random_uuid(), worker = claimer, request = claim_request,
-                claimed_at = moment, started_at = coalesce(j.started_at, moment), attempt = j.attempt + 1
+                claimed_at = coalesce(at, clock_timestamp()),
+                started_at = coalesce(j.started_at, at, clock_timestamp()), attempt = j.attempt + 1
             where j.ctid = any(array(select place from chosen))
             returning j.id, j.token, j.queue, j.task, j.lane, j.args, j.key, j.attempt, j.max_attempts, j.priority,
                 j.owner, j.options, j.suspect, j.crashes, j.created_at, j.due_at, j.rank, j.span
         ),
-        freed as (
-            delete from {schema}.keys k using claimed c
-            where c.span in ('started', 'debounce')
-                and k.queue = c.queue and k.task = c.task and k.key = c.key and k.job_id = c.id
+        given_up as (
+            select count({schema}.give_key_up(c.queue, c.task, c.key, c.id)) as n
+            from claimed c where c.span in ('started', 'debounce')
         ),
         counted as (
             insert into {schema}.counts (queue, lane, state, n)
@@ -173,13 +158,12 @@ begin
         select c.id::text, c.token::text, c.queue, c.task, c.lane, c.args, coalesce(c.key, c.id::text), c.attempt,
             c.max_attempts, c.priority, c.owner, c.options, c.suspect, c.crashes, c.created_at, c.due_at,
             true, missed, null::double precision
-        from claimed c
+        from claimed c, given_up
         order by c.rank, c.id;
         answered := found;
     end if;
-    if runs is not null then
-        perform {schema}.wake(q.queue) from (select distinct r.queue from unnest(runs) r) q
-        where {schema}.somebody_waits(q.queue);
+    if freed_queues is not null then
+        perform {schema}.wake(f.queue) from unnest(freed_queues) as f(queue) where {schema}.somebody_waits(f.queue);
     end if;
     if not answered then
         is_alive := alive;

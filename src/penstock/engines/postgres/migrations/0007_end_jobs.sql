@@ -25,13 +25,14 @@ declare
     blocked uuid[];
     skipped uuid[];
     failed uuid[];
-    tied {schema}.ended_job[];
 begin
     past := array(
         select j.id from {schema}.jobs j
         where j.state in ('waiting', 'delayed') and j.expires_at <= moment
         order by j.expires_at limit most for update skip locked);
-    tied := {schema}.finish(past, 'cancelled', array_fill(expired, array[cardinality(past)]), moment);
+    -- Those who waited for these end with them, and have no deadline to pass any more.
+    perform {schema}.ended(
+        {schema}.finish(past, 'cancelled', array_fill(expired, array[cardinality(past)]), moment), moment);
     blocked := array(
         select j.id from {schema}.jobs j where j.state = 'blocked' and j.deadline_at <= moment
         order by j.deadline_at limit most - cardinality(past) for update skip locked);
@@ -40,12 +41,12 @@ begin
         failed := array(select j.id from {schema}.jobs j where j.id = any(blocked) and j.at_deadline = 'fail');
         perform {schema}.let_go(
             array(select j.id from {schema}.jobs j where j.id = any(blocked) and j.at_deadline = 'run'), moment);
-        tied := tied
-            || {schema}.finish(skipped, 'cancelled', array_fill(upstream_late, array[cardinality(skipped)]), moment)
+        perform {schema}.ended(
+            {schema}.finish(skipped, 'cancelled', array_fill(upstream_late, array[cardinality(skipped)]), moment)
             || {schema}.finish(
-                failed, 'failed', array_fill(upstream_missing, array[cardinality(failed)]), moment, upstream_missing);
+                failed, 'failed', array_fill(upstream_missing, array[cardinality(failed)]), moment, upstream_missing),
+            moment);
     end if;
-    perform {schema}.ended(tied, moment);
     return cardinality(past) + cardinality(blocked);
 end
 $$;

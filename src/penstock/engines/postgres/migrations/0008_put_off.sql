@@ -1,3 +1,11 @@
+create function {schema}.give_key_up(queue text, task text, key text, holder uuid) returns void
+language plpgsql as $$
+#variable_conflict use_variable
+begin
+    delete from {schema}.keys k where k.queue = queue and k.task = task and k.key = key and k.job_id = holder;
+end
+$$;
+
 -- Newcomers whose key a debounced job holds replace it and put it off; `known` is what each is called.
 -- False where a holder was claimed meanwhile: then its key is free.
 create function {schema}.put_off(items {schema}.jobs[], known uuid[], moment timestamptz) returns boolean

@@ -129,7 +129,8 @@ end
 $$;
 
 -- Claim these; what they take of the limits is written in the same step.
-create function {schema}.start_chosen(claimer text, claim_request text, chosen uuid[], moment timestamptz)
+create function {schema}.start_chosen(
+    claimer text, claim_request text, chosen uuid[], moment timestamptz, at timestamptz)
 returns {schema}.jobs[]
 language plpgsql as $$
 declare
@@ -143,7 +144,8 @@ begin
     started as (
         update {schema}.jobs j
         set state = 'active', token = gen_random_uuid(), worker = claimer, request = claim_request,
-            claimed_at = moment, started_at = coalesce(j.started_at, moment), attempt = j.attempt + 1,
+            claimed_at = coalesce(at, clock_timestamp()),
+            started_at = coalesce(j.started_at, at, clock_timestamp()), attempt = j.attempt + 1,
             limited = strpos(j.lane, '>') > 0 or exists (
                 select from {schema}.groups g where g.name = j.queue and g.declared)
         where j.ctid = any(array(select place from held))
@@ -158,9 +160,8 @@ begin
     select c.queue, nullif(c.lane, c.queue), 'waiting', -count(*) from unnest(claimed) c group by 1, 2
     union all
     select c.queue, null, 'active', count(*) from unnest(claimed) c group by 1;
-    delete from {schema}.keys k using unnest(claimed) c
-    where c.span in ('started', 'debounce')
-        and k.queue = c.queue and k.task = c.task and k.key = c.key and k.job_id = c.id;
+    perform {schema}.give_key_up(c.queue, c.task, c.key, c.id)
+    from unnest(claimed) c where c.span in ('started', 'debounce');
     update {schema}.groups g
     set active = g.active + c.n,
         spent_until = case when g.rate is null then g.spent_until else greatest(g.spent_until, now) + c.n / g.rate end

@@ -123,12 +123,13 @@ $$;
 -- were thought to be. `more`: what was asked for was had, and there may be more.
 create function {schema}.claim_limited(
     claimer text, claim_request text, queues text[], most integer[], most_of_all integer, free integer,
-    tasks text[], fingerprints text[], moment timestamptz,
+    tasks text[], fingerprints text[], at timestamptz,
     out claimed {schema}.jobs[], out next_in double precision, out more boolean
 ) language plpgsql as $$
 declare
     soon constant double precision := 0.05;  -- when a breaker that somebody holds is worth asking for again
-    limited constant text[] := {schema}.limited_queues(queues, moment);
+    limited constant text[] := {schema}.limited_queues(queues, coalesce(at, clock_timestamp()));
+    moment timestamptz;
     breakers record;
     choice record;
     started {schema}.jobs[];
@@ -137,6 +138,7 @@ declare
 begin
     claimed := '{}';
     perform {schema}.hold_limits(limited);
+    moment := coalesce(at, clock_timestamp());
     perform {schema}.fold_lane_news(limited, moment);
     perform {schema}.reopen_lanes(limited, moment);
     for round in 1..20 loop
@@ -147,7 +149,7 @@ begin
             queues, bounds, most_of_all - cardinality(claimed),
             free - (select count(*)::integer from unnest(claimed) c where c.limited), tasks, fingerprints,
             breakers.names, breakers.rooms, moment);
-        started := {schema}.start_chosen(claimer, claim_request, choice.chosen, moment);
+        started := {schema}.start_chosen(claimer, claim_request, choice.chosen, moment, at);
         perform {schema}.enter_breakers(breakers.names, started, moment);
         claimed := claimed || started;
         exit when cardinality(choice.mistaken) = 0;

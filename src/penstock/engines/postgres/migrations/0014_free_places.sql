@@ -40,6 +40,28 @@ begin
 end
 $$;
 
+-- What is left to do for jobs that completed and are not like most; `healths` has a letter for each of `ids`.
+create function {schema}.completed(
+    special {schema}.completed_job[], ids text, healths text, moment timestamptz) returns void
+language plpgsql as $$
+begin
+    perform {schema}.give_key_up(s.queue, s.task, s.key, s.id)
+    from unnest(special) s where s.span in ('unfinished', 'started', 'debounce');
+    update {schema}.keys k set outlives = true from unnest(special) s
+    where s.span = 'period' and not s.keep
+        and k.queue = s.queue and k.task = s.task and k.key = s.key and k.job_id = s.id;
+    delete from {schema}.steps o using unnest(special) s where s.stepped and not s.keep and o.job_id = s.id;
+    perform {schema}.ended(array(
+        select (s.id, 'completed', s.flow, s.feeds)::{schema}.ended_job from unnest(special) s where s.tied), moment);
+    perform {schema}.free_places(array(
+        select (s.id, s.queue, s.lane, nullif(h.healthy, '-')::boolean)::{schema}.ended_run
+        from unnest(special) s
+        left join unnest(string_to_array(ids, ' ')::uuid[], string_to_array(healths, null)) as h(id, healthy)
+            on h.id = s.id
+        where s.limited), moment);
+end
+$$;
+
 -- Count what runs, under the lock of the queue. Runs that began before there was a limit count from now on.
 create function {schema}.recount(queue text, moment timestamptz) returns void
 language plpgsql as $$
