@@ -38,9 +38,10 @@ rank, but no earlier than OLDEST_TURN ago. Of equal turns any may be first. So p
 and one lane's million jobs do not stop the others.
 
 *What comes of a claim that is held back:* `next_in` says after how many seconds it is worth asking again,
-where only time is needed (a rate, a cooldown, an open breaker); where a run must end first, the step that
-ends it wakes those who `wait` for the queue. `Want.free` bounds what comes from limited lanes and from queues
-with a limit: nothing is claimed ahead from them.
+where only time is needed (a rate, a cooldown, an open breaker): the soonest of the queues that start nothing
+though jobs wait there, of such groups in the other queues, of such lanes in the other groups. Where a run
+must end first, the step that ends it wakes those who `wait` for the queue. `Want.free` bounds what comes from
+limited lanes and from queues with a limit: nothing is claimed ahead from them.
 
 **Attempts** are counted at claim. An outcome with `refund` gives the attempt back.
 
@@ -80,6 +81,8 @@ recovered job has them too.
 **Breakers** are kept by the engine, for all workers: `model/breaker.py` is what they mean. A claim under a
 half-open one is a probe, by the job's id. The end of a run is told to the breakers its group needs by
 `Outcome.healthy`; every other end of a run, and a rescue, tells them nothing and gives a probe's place back.
+Of several ends in one step any may be told first. Where groups are declared to need a breaker no more, the
+places of their probes are free again.
 
 **Schedules** are rows: what they are is the caller's (`spec`), when the next tick is due is the engine's.
 `fire` writes one tick, together with its job, once, whoever fires it and however often.

@@ -199,6 +199,24 @@ async def test_keys_of_a_group_stand_behind_its_breaker_too(mail):
     assert await claim(mail) == []
 
 
+async def test_a_group_that_ceases_to_need_it_gives_its_probes_places_back(mail, clock):
+    other = group_name(QUEUE, "other")
+    await mail.put_groups([Group(other, needs=("mail",))])
+    await mail.put_breakers([Breaker(name="mail", threshold=3, reset=20.0)])
+    await trip(mail)
+    clock.advance(20)
+    await put(mail, lane=GROUP)
+    (probe,) = await claim(mail)
+    waits = await put(mail, lane=other)
+    assert await claim(mail) == []
+    await mail.put_groups([Group(GROUP)])
+    assert (await seen(mail)).probing == 0
+    assert ids(await claim(mail)) == [waits]
+    assert await settle(mail, probe, WELL)
+    state = await seen(mail)
+    assert (state.circuit, state.probing) == (Circuit.HALF_OPEN, 1)
+
+
 async def test_a_person_closes_it(mail):
     await trip(mail)
     await put(mail, lane=GROUP)

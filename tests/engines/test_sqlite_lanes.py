@@ -14,11 +14,10 @@ from penstock.engines.sqlite import lanes
 from penstock.engines.sqlite.engine import SqliteEngine
 from penstock.engines.sqlite.instants import SECOND, stored
 from penstock.engines.sqlite.lanes import LaneRow
-from penstock.model.breaker import Breaker, Circuit
 from penstock.model.clock import FakeClock
 from penstock.model.lanes import OLDEST_TURN, TURN_COST, group_name, limited_lane
 from penstock.model.limits import Limit
-from penstock.model.outcome import COMPLETED, Retried
+from penstock.model.outcome import Retried
 
 GROUP = group_name(QUEUE, TASK)
 SECONDS = st.integers(-3_000, 3_000)
@@ -117,17 +116,3 @@ async def test_a_cooled_lane_is_not_looked_at_until_it_opens(engine, clock):
     assert await engine._write(_in_line) == []
     clock.advance(30)
     assert (await engine.claim(want(limit=1))).claims != []
-
-
-async def test_a_probe_whose_group_ceased_to_need_the_breaker_holds_no_place_when_it_has_ended(engine, clock):
-    await engine.put_breakers([Breaker(name="mail", reset=10.0)])
-    await engine.put_groups([Group(GROUP, needs=("mail",)), Group("other", needs=("mail",))])
-    await engine.enqueue([new(lane=GROUP)])
-    await engine.set_breaker("mail", Circuit.OPEN)
-    clock.advance(10)
-    [probe] = await claim(engine)
-    await engine.put_groups([Group(GROUP)])
-    await engine.enqueue([new("other")])
-    assert await claim(engine, "other") == []
-    await settle(engine, probe, COMPLETED)
-    assert len(await claim(engine, "other")) == 1

@@ -71,6 +71,7 @@ LANES = {
     "lanes_line": ("penstock_limited_lanes_line (grp=? AND kind=?)", ("g", 1, 10)),
     "lanes_changing": ("penstock_limited_lanes_change", (1, 10)),
     "lanes_opening": ("penstock_limited_lanes_opening (grp=?", ("g",)),
+    "lanes_standing": ("penstock_limited_lanes_line (grp=?", {"group": "g"}),
     "lanes": (
         "penstock_limited_lanes_group (grp=? AND lane>?)",
         {"group": "g", "now": 1, "after": "", "limit": 1},

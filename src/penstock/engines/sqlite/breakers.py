@@ -64,6 +64,9 @@ class BreakerRow:
         self._become(report(self.breaker, before, permit, healthy, now / SECOND))
         return _more(room(self.breaker, before), room(self.breaker, self.standing))
 
+    def probing_jobs(self) -> list[str]:
+        return [permit for permit, until in self.standing.probes if until >= FOREVER]
+
     def _become(self, standing: Standing) -> None:
         self.changed |= standing != self.standing
         self.standing = standing
@@ -71,11 +74,7 @@ class BreakerRow:
 
 def load(session: Session) -> dict[str, BreakerRow]:
     """Every breaker, by name."""
-    found = {row["name"]: _row(row) for row in session.rows("breakers")}
-    for row in found.values():
-        if row.standing.probes:
-            row.standing = _without_gone(session, row.standing)
-    return found
+    return {row["name"]: _row(row) for row in session.rows("breakers")}
 
 
 def save(tx: Tx, rows: Iterable[BreakerRow]) -> None:
@@ -108,13 +107,6 @@ def breakers(session: Session) -> list[BreakerState]:
 def by_hand(tx: Tx, name: str, circuit: Circuit) -> bool:
     """A person says how it stands; False for no such breaker."""
     return tx.change("breakers_stand", (_dump(forced(circuit, tx.now / SECOND)), name)) == 1
-
-
-def _without_gone(session: Session, standing: Standing) -> Standing:
-    """A group may have ceased to need the breaker while a job of it probed: nobody tells how that ended."""
-    jobs = [permit for permit, until in standing.probes if until >= FOREVER]
-    active = {row["id"] for row in session.rows("active_among", (json.dumps(jobs),))}
-    return standing._replace(probes=tuple(p for p in standing.probes if p[1] < FOREVER or p[0] in active))
 
 
 def _more(before: int | None, after: int | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -37,6 +38,19 @@ def tell(tx: Tx, ends: Sequence[End]) -> None:
         row = known.get(name)
         if row is not None and row.told(tx.now, end.job_id, end.healthy):
             _wake(tx, name)
+    breakers.save(tx, known.values())
+
+
+def forget_probes(tx: Tx) -> None:
+    """Groups may have ceased to need breakers which jobs of theirs probe: nobody will tell how that ends."""
+    known = breakers.load(tx)
+    probing = {name: row.probing_jobs() for name, row in known.items()}
+    jobs = tx.rows("lanes_of_jobs", (json.dumps([job for some in probing.values() for job in some]),))
+    needed = {row["id"]: asked_for(tx, row["queue"], row["lane"]) for row in jobs}
+    for name, row in known.items():
+        for job in probing[name]:
+            if name not in needed.get(job, ()) and row.told(tx.now, job, None):
+                _wake(tx, name)
     breakers.save(tx, known.values())
 
 

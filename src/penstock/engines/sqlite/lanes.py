@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.engine import Group, LaneState
-from penstock.engines.sqlite import groups
+from penstock.engines.sqlite import groups, health
 from penstock.engines.sqlite.gauges import Gauge
 from penstock.engines.sqlite.groups import GroupRow, load
 from penstock.engines.sqlite.instants import SECOND
@@ -104,7 +104,10 @@ def reopen(tx: Tx, known: Mapping[str, GroupRow]) -> None:
 
 def put_groups(tx: Tx, given: Sequence[Group]) -> None:
     """Declare groups, and look again at all lanes of those that have changed."""
-    for group in groups.put_groups(tx, given):
+    changed = groups.put_groups(tx, given)
+    if changed:
+        health.forget_probes(tx)
+    for group in changed:
         rows = tx.rows("lanes_of", (group.group.name,))
         _save(tx, [_row(row) for row in rows], {group.group.name: group})
 
@@ -121,6 +124,14 @@ def spend(tx: Tx, taken: Sequence[tuple[LaneRow, Gauge, int]]) -> None:
         "lanes_spend",
         [(gauge.spent_until, max(row.owed_until, tx.now) + n * COST, row.lane) for row, gauge, n in taken],
     )
+
+
+def are_standing(tx: Tx, group: GroupRow) -> bool:
+    """Whether jobs of the group wait in lanes where no run must end first."""
+    if group.is_queue or not group.waiting:
+        return False
+    [[found]] = tx.rows("lanes_standing", {"group": group.group.name})
+    return bool(found)
 
 
 def opens_in(tx: Tx, group: GroupRow) -> float | None:

@@ -179,16 +179,24 @@ def _is_closed(bounds: Sequence[Bound], now: int) -> bool:
 def next_in(tx: Tx, queues: Iterable[str]) -> float | None:
     """Seconds after which it is worth asking these queues again, where only time is needed."""
     groups = group_rows.load(tx)
-    asked = set(queues)
-    there = [group for group in groups.values() if group.queue in asked and group.waiting]
-    return min((seconds for group in there for seconds in _opening(tx, group, groups)), default=None)
+    there = [seconds for queue in queues for seconds in _openings(tx, queue, groups)]
+    return min(there, default=None)
+
+
+def _openings(tx: Tx, queue: str, groups: Groups) -> Iterable[float]:
+    """When a queue opens that lets nothing start, else its groups that do not, else the lanes of those."""
+    whole = groups.get(queue)
+    limited = [row for row in groups.values() if row.queue == queue and not row.is_queue]
+    standing = [row for row in limited if lanes.are_standing(tx, row)]
+    closed = whole.closed_for(groups, tx.now) if whole else 0.0
+    if closed == 0.0:
+        yield from (seconds for group in standing for seconds in _opening(tx, group, groups))
+    elif whole and closed and (standing or whole.waiting > sum(row.waiting for row in limited)):
+        yield closed
 
 
 def _opening(tx: Tx, group: GroupRow, groups: Groups) -> Iterable[float]:
     closed = group.closed_for(groups, tx.now)
-    if closed:
-        yield closed
-    elif closed is not None and not group.is_queue:
-        opens = lanes.opens_in(tx, group)
-        if opens is not None:
-            yield opens
+    opens = closed or (None if closed is None else lanes.opens_in(tx, group))
+    if opens is not None:
+        yield opens

@@ -57,6 +57,12 @@ language sql stable as $$ select extract(epoch from at)::double precision $$;
 create function {schema}.group_of(lane text) returns text
 language sql immutable as $$ select split_part(lane, '>', 1) || '>' || split_part(lane, '>', 2) $$;
 
+-- The groups that a job is under.
+create function {schema}.groups_of(queue text, lane text) returns text[]
+language sql immutable as $$
+    select case when strpos(lane, '>') > 0 then array[queue, {schema}.group_of(lane)] else array[queue] end
+$$;
+
 -- How many may start now.
 create function {schema}.room(
     rate double precision, burst integer, concurrency integer, active bigint, spent_until double precision,

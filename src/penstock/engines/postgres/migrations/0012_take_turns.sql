@@ -11,95 +11,120 @@ language sql stable as $$
             or exists (select from {schema}.lane_news n where n.queue = q.queue))
 $$;
 
--- What a claim takes, over all lanes, by their turns and within their limits; and lanes that were found shut or empty.
--- `scope` is null for all that stands behind no breaker; else the one group to take from, of `behind`, which do.
+-- Which of these breakers a group needs, by their places, and how many may start under all of them; null: no bound.
+create function {schema}.gates(
+    needs text[], breakers text[], rooms integer[], out gates integer[], out room integer)
+language sql immutable as $$
+    select coalesce(array_agg(b.nth::integer), '{}'), min(b.room)
+    from unnest(breakers, rooms) with ordinality as b(name, room, nth) where b.name = any(needs)
+$$;
+
+-- What a claim takes, one job after the other over all lanes, by their turns and within their limits; and lanes that
+-- were found shut or empty. `breakers` are those that are not closed, and how many each lets start.
 create function {schema}.choose_by_turns(
     queues text[], most integer[], most_of_all integer, free integer, tasks text[], fingerprints text[],
-    scope text, behind text[], moment timestamptz, out chosen uuid[], out mistaken text[]
+    breakers text[], breaker_rooms integer[], moment timestamptz, out chosen uuid[], out mistaken text[]
 ) language plpgsql as $$
 declare
     now constant double precision := {schema}.seconds(moment);
+    taken integer[] := array_fill(0, array[cardinality(queues)]);
+    rooms integer[] := breaker_rooms;
+    left_free integer := free;
+    job record;
+    breaker integer;
 begin
-    with q as (
-        select w.queue, g.name is not null and (
-                g.rate is not null or g.concurrency is not null or g.needs <> '{}') as limited,
-            least(w.most, most_of_all, coalesce(
-                {schema}.room(g.rate, g.burst, g.concurrency, g.active, g.spent_until, g.cooled_until, now),
-                1000000)) as room
-        from unnest(queues, most) as w(queue, most)
-        left join {schema}.groups g on g.name = w.queue
-        where (scope is null and w.queue <> all(behind) or scope = w.queue or strpos(scope, w.queue || '>') = 1)
-            and not exists (select from {schema}.queues p where p.name = w.queue and p.paused)
-    ),
-    g as (
-        select o.*, least(q.room, {schema}.room(
-            o.rate, o.burst, o.concurrency, o.active, o.spent_until, o.cooled_until, now)) as room
-        from q join {schema}.groups o on o.queue = q.queue and o.name <> q.queue
-        where q.room > 0 and (o.name = scope or o.name <> all(behind) and (scope is null or scope = q.queue))
-    ),
-    l as materialized (
-        select g.queue, g.name as grp, g.room as group_room, f.lane, greatest(f.owes_until - now, 0) as owed,
-            {schema}.room(
-                case when f.keyed then g.key_rate end, g.key_burst, case when f.keyed then g.key_concurrency end,
-                f.active, f.spent_until, f.cooled_until, now) as room
-        from g, lateral (
-            (select s.* from {schema}.limited_lanes s
-             where s.grp = g.name and s.head is not null and s.shut_until is null and not s.owes
-             order by s.turn limit most_of_all)
+    chosen := '{}';
+    mistaken := '{}';
+    for job in
+        with q as (
+            select w.queue, w.nth, coalesce(g.needs, '{}') as needs, b.gates, g.name is not null and (
+                    g.rate is not null or g.concurrency is not null or g.needs <> '{}') as limited,
+                least(w.most, most_of_all, b.room, {schema}.room(
+                    g.rate, g.burst, g.concurrency, g.active, g.spent_until, g.cooled_until, now)) as room
+            from unnest(queues, most) with ordinality as w(queue, most, nth)
+            left join {schema}.groups g on g.name = w.queue
+            cross join {schema}.gates(g.needs, breakers, breaker_rooms) b
+            where not exists (select from {schema}.queues p where p.name = w.queue and p.paused)
+        ),
+        g as (
+            select o.*, b.gates, q.nth as queue_nth, q.room as queue_room, least(q.room, b.room, {schema}.room(
+                o.rate, o.burst, o.concurrency, o.active, o.spent_until, o.cooled_until, now)) as room
+            from q join {schema}.groups o on o.queue = q.queue and o.name <> q.queue
+            cross join {schema}.gates(o.needs || q.needs, breakers, breaker_rooms) b
+            where q.room > 0
+        ),
+        l as materialized (
+            select g.name as grp, g.queue_nth, g.queue_room, g.gates, g.room as group_room, f.lane,
+                greatest(f.owes_until - now, 0) as owed,
+                {schema}.room(
+                    case when f.keyed then g.key_rate end, g.key_burst, case when f.keyed then g.key_concurrency end,
+                    f.active, f.spent_until, f.cooled_until, now) as room
+            from g, lateral (
+                (select s.* from {schema}.limited_lanes s
+                 where s.grp = g.name and s.head is not null and s.shut_until is null and not s.owes
+                 order by s.turn limit most_of_all)
+                union all
+                (select s.* from {schema}.limited_lanes s
+                 where s.grp = g.name and s.head is not null and s.shut_until is null and s.owes
+                 order by s.turn limit most_of_all)
+            ) f
+            where g.room > 0
+        ),
+        in_lanes as materialized (
+            select l.grp, l.queue_nth, l.queue_room, l.gates, l.group_room, l.lane, j.id,
+                greatest({schema}.seconds(j.rank), now - 900) + l.owed + 10 * (j.nth - 1) as turn
+            from l, lateral (
+                select c.id, c.rank, row_number() over (order by c.rank, c.id) as nth
+                from (
+                    select o.id, o.rank from {schema}.jobs o
+                    where o.lane = l.lane and o.state = 'waiting' and (o.expires_at is null or o.expires_at > moment)
+                    order by o.rank, o.id limit least(l.room, l.group_room, most_of_all)
+                ) c
+            ) j
+        ),
+        open_lanes as (
+            select q.queue as lane, q.nth, q.room, q.gates, q.limited from q
             union all
-            (select s.* from {schema}.limited_lanes s
-             where s.grp = g.name and s.head is not null and s.shut_until is null and s.owes
-             order by s.turn limit most_of_all)
-        ) f
-        where g.room > 0
-    ),
-    in_lanes as materialized (
-        select l.queue, l.grp, l.group_room, l.lane, j.id,
-            greatest({schema}.seconds(j.rank), now - 900) + l.owed + 10 * (j.nth - 1) as turn
-        from l, lateral (
-            select c.id, c.rank, row_number() over (order by c.rank, c.id) as nth
-            from (
-                select o.id, o.rank from {schema}.jobs o
-                where o.lane = l.lane and o.state = 'waiting' and (o.expires_at is null or o.expires_at > moment)
-                order by o.rank, o.id limit least(l.room, l.group_room, most_of_all)
-            ) c
-        ) j
-    ),
-    open_lanes as (
-        select q.queue as lane, q.queue, q.room, q.limited from q
-        union all
-        select p.lane, q.queue, q.room, q.limited
-        from {schema}.lanes p
-        join q on q.queue = p.queue
-        join unnest(tasks, fingerprints) as t(task, fingerprint)
-            on t.task = p.task and t.fingerprint <> all (string_to_array(coalesce(p.misfit, ''), ','))
-    ),
-    found as (
-        select n.queue, n.id, n.turn, true as limited from (
+            select p.lane, q.nth, q.room, q.gates, q.limited
+            from {schema}.lanes p
+            join q on q.queue = p.queue
+            join unnest(tasks, fingerprints) as t(task, fingerprint)
+                on t.task = p.task and t.fingerprint <> all (string_to_array(coalesce(p.misfit, ''), ','))
+        )
+        select n.id, n.turn, true as limited, n.queue_nth, n.queue_room, n.gates, null as mistaken from (
             select i.*, row_number() over (partition by i.grp order by i.turn, i.id) as nth from in_lanes i
         ) n
         where n.nth <= n.group_room
         union all
-        select o.queue, j.id, greatest({schema}.seconds(j.rank), now - 900), o.limited
+        select j.id, greatest({schema}.seconds(j.rank), now - 900), o.limited, o.nth, o.room, o.gates, null
         from open_lanes o, lateral (
             select c.id, c.rank from {schema}.jobs c
             where c.lane = o.lane and c.state = 'waiting' and (c.expires_at is null or c.expires_at > moment)
             order by c.rank, c.id limit o.room
         ) j
-        where scope is null or scope = o.queue
-    ),
-    startable as (
-        select f.*, row_number() over (partition by f.limited order by f.turn, f.id) as nth from found f
-    ),
-    of_queues as (
-        select s.id, s.turn, q.room, row_number() over (partition by s.queue order by s.turn, s.id) as nth
-        from startable s join q on q.queue = s.queue
-        where not s.limited or s.nth <= free
-    )
-    select
-        array(select o.id from of_queues o where o.nth <= o.room order by o.turn, o.id limit most_of_all),
-        array(select l.lane from l where l.room = 0 or not exists (select from in_lanes i where i.lane = l.lane))
-    into chosen, mistaken;
+        union all
+        select null, '-infinity', null, null, null, null, l.lane
+        from l where l.room = 0 or not exists (select from in_lanes i where i.lane = l.lane)
+        order by 2, 1
+    loop
+        if job.mistaken is not null then
+            mistaken := mistaken || job.mistaken;
+            continue;
+        end if;
+        exit when cardinality(chosen) >= most_of_all;
+        continue when taken[job.queue_nth] >= job.queue_room or job.limited and left_free <= 0;
+        if job.gates <> '{}' then
+            continue when exists (select from unnest(job.gates) as g(nth) where rooms[g.nth] <= 0);
+            foreach breaker in array job.gates loop
+                rooms[breaker] := rooms[breaker] - 1;
+            end loop;
+        end if;
+        chosen := chosen || job.id;
+        taken[job.queue_nth] := taken[job.queue_nth] + 1;
+        if job.limited then
+            left_free := left_free - 1;
+        end if;
+    end loop;
 end
 $$;
 

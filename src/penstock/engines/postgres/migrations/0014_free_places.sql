@@ -29,7 +29,7 @@ begin
         from (
             select distinct r.id, r.healthy, n.breaker
             from unnest(runs) r
-            join {schema}.groups g on g.name in ({schema}.group_of(r.lane), r.queue), unnest(g.needs) as n(breaker)
+            join {schema}.groups g on g.name = any({schema}.groups_of(r.queue, r.lane)), unnest(g.needs) as n(breaker)
         ) t
         group by 1 order by 1
     loop
@@ -110,6 +110,30 @@ begin
 end
 $$;
 
+-- Groups have ceased to need breakers which jobs of theirs probe: nobody will tell how that ends.
+create function {schema}.forget_probes() returns void
+language plpgsql as $$
+declare
+    breaker text;
+begin
+    for breaker in
+        with needed as (
+            select o.name, coalesce(jsonb_object_agg(p.key, p.value) filter (
+                where case when p.value <> 'null' then true else exists (
+                    select from {schema}.jobs j
+                    join {schema}.groups g on g.name = any({schema}.groups_of(j.queue, j.lane))
+                    where j.id = p.key::uuid and o.name = any(g.needs)) end), '{}') as probing
+            from {schema}.breakers o, jsonb_each(o.probing) p group by 1
+        )
+        update {schema}.breakers o set probing = n.probing
+        from needed n where n.name = o.name and n.probing <> o.probing
+        returning o.name
+    loop
+        perform {schema}.wake_behind(breaker);
+    end loop;
+end
+$$;
+
 -- Declare limits: what runs and what was spent is kept. Nothing is done for those that are as they were.
 create function {schema}.put_groups(given json, at timestamptz default null) returns void
 language plpgsql as $$
@@ -118,6 +142,8 @@ declare
     changed text[];
     place record;
 begin
+    -- As those who end runs do: first the breakers.
+    perform from {schema}.breakers b where b.probing <> '{}' order by b.name for update;
     perform {schema}.hold_limits(array(select g ->> 'queue' from json_array_elements(given) g));
     with stored as (
         insert into {schema}.groups as o (
@@ -138,6 +164,9 @@ begin
         returning o.name
     )
     select array_agg(name) into changed from stored;
+    if changed is not null then
+        perform {schema}.forget_probes();
+    end if;
     for place in
         select distinct g.queue from {schema}.groups g where g.name = any(changed) order by 1
     loop

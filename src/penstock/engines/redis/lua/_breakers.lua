@@ -98,6 +98,28 @@ local function wake_for(b)
   end
 end
 
+local function is_needed(b, lane)
+  local _, group = names_of(lane)
+  for _, name in ipairs({ lane:match('^[^>?]*'), group }) do
+    for _, need in ipairs(group_at(name).needs) do
+      if need == b.name then return true end
+    end
+  end
+  return false
+end
+
+-- Groups have ceased to need breakers which jobs of theirs probe: nobody will tell how that ends.
+local function forget_probes(lane_of_run)
+  for _, name in ipairs(call('HKEYS', CIRCUITS)) do
+    local b = breaker_at(name)
+    local dropped = keep_probes(b, function(probe)
+      local lane = probe.till == FOREVER and lane_of_run(probe.name)
+      return probe.till < FOREVER or lane and is_needed(b, lane)
+    end)
+    if dropped then wake_for(b) end
+  end
+end
+
 local function count_share(b, healthy, now)
   if now >= b.window_from + b.window then b.window_from, b.failures, b.runs = now, 0, 0 end
   b.runs, b.failures, b.touched = b.runs + 1, b.failures + (healthy and 0 or 1), true

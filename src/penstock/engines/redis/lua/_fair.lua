@@ -245,31 +245,39 @@ local function group_gate(group, now)
   return left, only_time and wait or nil
 end
 
--- Whether something of a group could start now; else after how long that may be, where only time is needed.
-local function outlook_of(name, queue, now)
+-- Whether something of a group could start now; after how long more may, where only time is needed.
+local function outlook_of(name, now)
   local left, wait = group_gate(group_at(name), now)
-  local resting = call('ZRANGE', set_of(name, 'r'), 0, 0, 'WITHSCORES')
-  local ready = call('EXISTS', set_of(name, 't'), set_of(name, 'o'), set_of(name, 'a')) > 0
-  if not ready and not resting[1] then
-    call('SREM', p .. 'ready:' .. queue, name)
-    return false
-  end
   if left == 0 then return false, wait end
-  if ready or tonumber(resting[2]) <= now then return true end
-  local lane = lane_at(resting[1])
-  local _, rest = gate(own_limit(lane), lane, now)
-  return false, rest
+  local first = call('ZRANGE', set_of(name, 'r'), 0, 0)[1]
+  local resting = first and lane_at(first)
+  local could, rest = 0, nil
+  if resting then could, rest = gate(own_limit(resting), resting, now) end
+  return could > 0 or any_ready(name), rest
 end
 
--- The same for a whole queue; `waiting`: somebody waits in its open lane or is parked there for this worker.
+-- The groups of a queue that have lanes where no run must end first.
+local function ready_groups(queue)
+  local names = {}
+  for _, name in ipairs(call('SMEMBERS', p .. 'ready:' .. queue)) do
+    if any_ready(name) or call('EXISTS', set_of(name, 'r')) == 1 then
+      names[#names + 1] = name
+    else
+      call('SREM', p .. 'ready:' .. queue, name)
+    end
+  end
+  return names
+end
+
+-- As `outlook_of`, for a whole queue; `waiting`: somebody waits in its open lane or is parked there for this worker.
 local function outlook(queue, waiting, now)
   local left, wait = group_gate(group_at(queue), now)
-  local names = call('SMEMBERS', p .. 'ready:' .. queue)
+  local names = ready_groups(queue)
   if left == 0 then return false, (waiting or #names > 0) and wait or nil end
   local startable, soonest = waiting, nil
   for _, name in ipairs(names) do
-    local now_or_never, after = outlook_of(name, queue, now)
-    startable, soonest = startable or now_or_never, sooner(soonest, after)
+    local could, after = outlook_of(name, now)
+    startable, soonest = startable or could, sooner(soonest, after)
   end
   return startable, soonest
 end

@@ -43,7 +43,7 @@ local function limits()
     vacate_plain = vacate_plain, cool = cool, drop_idle = drop_idle, drop_grouped = drop_grouped,
     candidates = fair_candidates, settle_accounts = settle_accounts, outlook = outlook, sooner = sooner,
     group_gate = group_gate, look_at = look_at, room = room, retry_in = retry_in, enter = enter, report = report,
-    close = close, turn_to = turn_to, wake_for = wake_for,
+    close = close, turn_to = turn_to, wake_for = wake_for, forget_probes = forget_probes,
   }
   return limits_made
 end

@@ -1,1 +1,0 @@
-select id from penstock_jobs where id in (select value from json_each(?)) and state = 'active'
