@@ -110,7 +110,8 @@ def _empty(place: Place) -> None:
             do $$ declare found regclass; begin
                 for found in
                     select oid from pg_class
-                    where relnamespace = '{schema}'::regnamespace and relkind = 'r' and relname <> 'migrations'
+                    where relnamespace = '{schema}'::regnamespace and relkind = 'r'
+                        and relname <> 'migrations'
                 loop
                     execute 'delete from ' || found;
                 end loop;
