@@ -317,7 +317,7 @@ class Penstock(Scheduling):
             keep_dead=self.settings.keep_dead_letters_for,
             app_ref=app_ref,
             accept=self.settings.accepted,
-            limited=frozenset(q.name for q in self.queues.values() if q.limit != NO_LIMIT),
+            limited=frozenset(q.name for q in chosen if q.concurrency is not None or q.limit != NO_LIMIT),
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
         )
         engine = self.engine if self._access.is_open_here else make_engine(self.url, self.schema, self._clock)

@@ -23,7 +23,7 @@ class WorkerOptions:
     keep_dead: float = 30 * 86_400.0  # seconds
     app_ref: str | None = None  # module:app, for jobs that run in a process of their own
     accept: frozenset[str] = frozenset()  # what is unsafe about the engine, and accepted by name
-    limited: frozenset[str] = frozenset()  # queues with a limit over all workers
+    limited: frozenset[str] = frozenset()  # queues from which less may be had than there are slots
     unkept: frozenset[str] = field(default=frozenset())  # queues whose completed jobs leave no record
 
     @property
