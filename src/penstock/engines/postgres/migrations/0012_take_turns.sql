@@ -129,8 +129,7 @@ end
 $$;
 
 -- Claim these; what they take of the limits is written in the same step.
-create function {schema}.start_chosen(
-    claimer text, claim_request text, chosen uuid[], moment timestamptz, at timestamptz)
+create function {schema}.start_chosen(claimer text, claim_request text, chosen uuid[], moment timestamptz)
 returns {schema}.jobs[]
 language plpgsql as $$
 declare
@@ -144,8 +143,10 @@ begin
     started as (
         update {schema}.jobs j
         set state = 'active', token = gen_random_uuid(), worker = claimer, request = claim_request,
-            claimed_at = coalesce(at, clock_timestamp()),
-            started_at = coalesce(j.started_at, at, clock_timestamp()), attempt = j.attempt + 1,
+            -- When the limits were judged, so that what started in a time can be counted; but never before it
+            -- was due: a job may have come free since.
+            claimed_at = greatest(moment, j.due_at),
+            started_at = coalesce(j.started_at, greatest(moment, j.due_at)), attempt = j.attempt + 1,
             limited = strpos(j.lane, '>') > 0 or exists (
                 select from {schema}.groups g where g.name = j.queue and g.declared)
         where j.ctid = any(array(select place from held))

@@ -149,7 +149,7 @@ begin
             queues, bounds, most_of_all - cardinality(claimed),
             free - (select count(*)::integer from unnest(claimed) c where c.limited), tasks, fingerprints,
             breakers.names, breakers.rooms, moment);
-        started := {schema}.start_chosen(claimer, claim_request, choice.chosen, moment, at);
+        started := {schema}.start_chosen(claimer, claim_request, choice.chosen, moment);
         perform {schema}.enter_breakers(breakers.names, started, moment);
         claimed := claimed || started;
         exit when cardinality(choice.mistaken) = 0;
