@@ -47,15 +47,24 @@ def worker(
     grace: Annotated[
         float | None, typer.Option(min=0, help="Seconds running jobs get to finish at shutdown")
     ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option("--table", help="Of your own tables only these; give it again for more"),
+    ] = None,
+    no_tables: Annotated[
+        bool, typer.Option("--no-tables", help="Leave the rows of your own tables to others")
+    ] = False,
     reload: Annotated[bool, typer.Option("--reload", help="Restart workers when the code changes")] = False,
     log_level: LevelOption = "info",
 ) -> None:
     """Run jobs: a supervisor and its worker processes.
 
+    They work on the rows of tables that are declared with app.table, too.
     Ctrl-C or SIGTERM drains; a second one hands running jobs back at once.
     """
-    _configure_logs(log_level)
-    wishes = {"queues": queue, "slots": concurrency, "lease": lease, "grace": grace}
+    configure_logs(log_level)
+    tables = not no_tables and (table or True)
+    wishes = {"queues": queue, "slots": concurrency, "lease": lease, "grace": grace, "tables": tables}
     options = SupervisorOptions(
         app_ref=find_ref(app),
         processes=_processes_by_environment() if processes is None else processes,
@@ -111,7 +120,7 @@ def demo() -> None:
     raise typer.Exit(run())
 
 
-def _configure_logs(level: str) -> None:
+def configure_logs(level: str) -> None:
     known: dict[str, Any] = logging.getLevelNamesMapping()
     if level.upper() not in known:
         raise typer.BadParameter("use debug, info, warning or error", param_hint="--log-level")
