@@ -11,14 +11,24 @@ import psycopg
 
 from penstock import Penstock
 from penstock.model.clock import FakeClock
+from penstock.model.errors import EngineError
 from penstock.table.migration import plan
 from penstock.table.store import Store
+from penstock.table.values import Ended
 
 Handler = Callable[..., Any]
 
 
 async def receipt(ctx: Any, row: Any) -> dict[str, Any]:
     return {"text": f"receipt of {row.total}"}
+
+
+def complete(store: Store, taken: Any, output: Any) -> Ended:
+    """One row; what is refused is raised."""
+    [ended] = store.complete([store.ready(taken, output)])
+    if isinstance(ended, EngineError):
+        raise ended
+    return ended
 
 
 class Books:

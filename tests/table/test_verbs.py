@@ -9,7 +9,7 @@ import pytest
 
 from penstock.model.errors import InvalidOption, LeaseLost
 from penstock.table.values import Duplicate, Ended, Ending, Recovered, Refused
-from table.kit import Books
+from table.kit import Books, complete
 
 BACK = Ending(status="queued", refund=1)
 
@@ -51,7 +51,7 @@ def test_a_row_and_its_output_are_completed_together(books: Books) -> None:
     books.invoices(1)
     store = books.declare()
     [taken] = store.claim(1)
-    assert store.complete(taken, {"text": "thanks"}) is Ended.COMPLETED
+    assert complete(store, taken, {"text": "thanks"}) is Ended.COMPLETED
     assert books.receipts() == [(1, "thanks")]
     [(status, completed_at, claim)] = books.rows("status, completed_at, claim")
     assert (status, claim) == ("completed", None)
@@ -65,9 +65,9 @@ def test_an_output_that_the_database_refuses_leaves_the_row_as_it_was(books: Boo
     store = books.declare()
     [taken] = store.claim(1)
     with pytest.raises(Refused, match=r"(?i)unique"):
-        store.complete(taken, {"text": "thanks"})
+        complete(store, taken, {"text": "thanks"})
     assert books.statuses() == ["started"]
-    assert store.complete(taken, {"text": "thank you"}) is Ended.COMPLETED
+    assert complete(store, taken, {"text": "thank you"}) is Ended.COMPLETED
 
 
 def test_a_second_output_is_never_written(books: Books) -> None:
@@ -75,7 +75,7 @@ def test_a_second_output_is_never_written(books: Books) -> None:
     store = books.declare()
     [taken] = store.claim(1)
     books.sql("insert into receipts (invoice_id, text) values (1, 'made by hand')")
-    assert store.complete(taken, {"text": "made by us"}) is Ended.DUPLICATE
+    assert complete(store, taken, {"text": "made by us"}) is Ended.DUPLICATE
     assert books.receipts() == [(1, "made by hand")]
     assert books.statuses() == ["completed"]
 
@@ -89,7 +89,7 @@ def test_an_output_that_somebody_makes_at_the_same_moment_is_the_only_one(postgr
     books.sql("begin")
     books.sql("insert into receipts (invoice_id, text) values (1, 'theirs')")
     ended: list[Ended] = []
-    ours = threading.Thread(target=lambda: ended.append(store.complete(taken, {"text": "ours"})))
+    ours = threading.Thread(target=lambda: ended.append(complete(store, taken, {"text": "ours"})))
     ours.start()
     blocked = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like 'insert%'"
     while books.sql(blocked) == [(0,)]:
@@ -107,14 +107,14 @@ def test_whoever_lost_a_row_can_neither_complete_nor_end_it(books: Books) -> Non
     [zombie] = store.claim(1)
     books.clock.advance(601)
     assert store.recover(10) == [Recovered(1, "queued")]
-    assert store.complete(zombie, {"text": "zombie"}) is Ended.LOST
+    assert complete(store, zombie, {"text": "zombie"}) is Ended.LOST
     [living] = store.claim(1)
-    assert store.complete(zombie, {"text": "zombie"}) is Ended.LOST
+    assert complete(store, zombie, {"text": "zombie"}) is Ended.LOST
     assert not store.end(zombie, BACK)
     with pytest.raises(LeaseLost, match="has passed on"), store.settling(zombie):
         pytest.fail("the block was entered")
-    assert store.complete(living, {"text": "living"}) is Ended.COMPLETED
-    assert store.complete(living, {"text": "again"}) is Ended.LOST
+    assert complete(store, living, {"text": "living"}) is Ended.COMPLETED
+    assert complete(store, living, {"text": "again"}) is Ended.LOST
     assert books.receipts() == [(1, "living")]
 
 
@@ -231,7 +231,7 @@ def test_an_output_that_cannot_be_is_refused_before_anything_is_written(
     store = books.declare()
     [taken] = store.claim(1)
     with pytest.raises(InvalidOption, match=why):
-        store.complete(taken, output)
+        complete(store, taken, output)
     assert (books.receipts(), books.statuses()) == ([], ["started"])
 
 
@@ -240,8 +240,8 @@ def test_a_table_without_output_is_only_completed(books: Books) -> None:
     store = books.declare(output=None, source_column=None)
     [taken] = store.claim(1)
     with pytest.raises(InvalidOption, match="no output="):
-        store.complete(taken, {"text": "x"})
-    assert store.complete(taken, None) is Ended.COMPLETED
+        complete(store, taken, {"text": "x"})
+    assert complete(store, taken, None) is Ended.COMPLETED
     assert books.statuses() == ["completed"]
 
 
@@ -261,7 +261,7 @@ def test_words_and_columns_may_be_the_users_own(books: Books) -> None:
         failed="broken",
     )
     one, two, _ = store.claim(3)
-    store.complete(one, {"text": "x"})
+    complete(store, one, {"text": "x"})
     store.end(two, Ending(status="broken", error="ValueError: much too long for the column"))
     assert books.rows("phase, why")[1][1].startswith("ValueError")
     assert str(books.rows("begun")[2][0])[:19] == "2026-01-05 12:00:00"  # UTC, in a column without a zone
@@ -278,7 +278,7 @@ def test_the_status_may_be_an_enum(postgres_books: Books) -> None:
     books.invoices(4)
     store = books.declare(max_stuck=0)
     one, two, _, _ = store.claim(4)
-    store.complete(one, {"text": "x"})
+    complete(store, one, {"text": "x"})
     store.end(two, BACK)
     books.sql("insert into receipts (invoice_id) values (3)")
     books.clock.advance(600)
@@ -297,3 +297,19 @@ def test_the_tally_counts_by_status_the_stuck_and_the_delayed(books: Books) -> N
     assert (queued.rows, queued.delayed, queued.stuck) == (3, 1, 0)
     assert str(queued.first).startswith("2026-01-01 00:00:01")
     assert (started.rows, started.delayed, started.stuck) == (1, 0, 1)
+
+
+def test_rows_are_completed_together_and_one_that_cannot_be_spoils_no_other(books: Books) -> None:
+    books.invoices(6)
+    books.sql("create unique index one_text on receipts (text)")
+    store = books.declare()
+    taken = store.claim(6)
+    books.sql("insert into receipts (invoice_id, text) values (2, 'made by hand')")
+    store.end(taken[2], BACK)
+    outputs: list[Any] = [{"text": "one"}, {"text": "two"}, {"text": "three"}, {"text": "one"}, None, {}]
+    ended = store.complete([store.ready(row, output) for row, output in zip(taken, outputs, strict=True)])
+    done = Ended.COMPLETED
+    assert [*ended[:3], *ended[4:]] == [done, Ended.DUPLICATE, Ended.LOST, done, done]
+    assert isinstance(ended[3], Refused)
+    assert books.receipts() == [(1, "one"), (2, "made by hand"), (6, None)]
+    assert books.statuses() == ["completed", "completed", "queued", "started", "completed", "completed"]

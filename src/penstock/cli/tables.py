@@ -81,11 +81,12 @@ def work(
     configure_logs(log_level)
     found = load(app)
     _declared(found, None)
-    asyncio.run(_work(found, names, grace))
+    asyncio.run(work_on(found, names, grace))
     signals.ignore()
 
 
-async def _work(app: Penstock, names: list[str] | None, grace: float | None) -> None:
+async def work_on(app: Penstock, names: list[str] | None = None, grace: float | None = None) -> None:
+    """Until a signal asks to end."""
     worker = app.table_worker(names or None, grace=grace)
     told = 0
 

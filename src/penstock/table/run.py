@@ -6,16 +6,17 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from penstock.model.decide import Deferred, End, Facts, Skipped, decide, end_of, timed_out
-from penstock.model.errors import EngineError, EngineUnavailable
+from penstock.model.errors import EngineUnavailable
 from penstock.model.failure import Failure, described
 from penstock.model.outcome import Failed
 from penstock.runtime.backoff import Backoff
 from penstock.table.context import RowContext, SyncRowContext
 from penstock.table.crew import Crew
+from penstock.table.settler import Settler
 from penstock.table.store import Store
 from penstock.table.values import Ended, Ending, Output, Taken
 
@@ -30,8 +31,9 @@ IN_TIME = 0.9
 class Run:
     """The run of one claimed row. `stopping` says whether a cancellation is the worker's doing."""
 
-    def __init__(self, store: Store, crew: Crew, taken: Taken, claimed_at: float) -> None:
+    def __init__(self, store: Store, crew: Crew, settler: Settler, taken: Taken, claimed_at: float) -> None:
         self._store = store
+        self._settler = settler
         self._table = store.table
         self._crew = crew
         self._taken = taken
@@ -90,13 +92,14 @@ class Run:
         if not context.settled:
             try:
                 await self._complete(output)
-            except (EngineError, ValueError, TypeError, OverflowError) as error:
+            except Exception as error:  # noqa: BLE001 - an output that cannot be written
                 await self._failed(context, error)
         elif output is not None:
             log.warning("%s was completed in its transaction; what was returned is not stored", self._name)
 
     async def _complete(self, output: Output) -> None:
-        ended = await self._insist(lambda: self._store.complete(self._taken, output))
+        ready = self._store.ready(self._taken, output)
+        ended = await self._insist(lambda: self._settler.complete(ready))
         if ended is Ended.DUPLICATE:
             log.warning("duplicate prevented: %s has its output already", self._name)
         elif ended is Ended.LOST:
@@ -111,7 +114,7 @@ class Run:
             await self._complete(None)
         else:
             ending = self._ending(end)
-            if not await self._insist(lambda: self._store.end(self._taken, ending)):
+            if not await self._end(ending):
                 self._lost()
 
     def _ending(self, end: End) -> Ending:
@@ -139,7 +142,7 @@ class Run:
             )
             return
         back = Ending(status=self._table.words.queued, refund=1)
-        await self._insist(lambda: self._store.end(self._taken, back))
+        await self._end(back)
 
     def _too_late(self, end: End, error: BaseException | Failure) -> None:
         if isinstance(end, Skipped):  # among them: the transaction found the output
@@ -160,12 +163,15 @@ class Run:
             self._table.stuck_after,
         )
 
-    async def _insist(self, verb: Callable[[], T]) -> T:
+    async def _end(self, ending: Ending) -> bool:
+        return await self._insist(lambda: self._crew.finish(self._store.end, self._taken, ending))
+
+    async def _insist(self, verb: Callable[[], Awaitable[T]]) -> T:
         """Until it is done, or until others take the row for stuck anyway."""
         backoff = Backoff(cap=2.0)
         while True:
             try:
-                return await self._crew.finish(verb)
+                return await verb()
             except EngineUnavailable as error:
                 if time.monotonic() > self._stuck_at:
                     raise

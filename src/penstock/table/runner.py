@@ -12,6 +12,7 @@ from penstock.runtime.backoff import Backoff, jittered
 from penstock.table.crew import Crew
 from penstock.table.migration import check_ready, is_once
 from penstock.table.run import Run
+from penstock.table.settler import Settler
 from penstock.table.store import Store
 from penstock.table.values import Ending, Taken
 
@@ -30,6 +31,7 @@ class Runner:
         self._table = store.table
         self._crew = crew
         self._grace = grace
+        self._settler = Settler(store, crew)
         self._running: dict[asyncio.Task[None], Run] = {}
         self._upkeep_at = 0.0  # by time.monotonic()
         self._stirred = asyncio.Event()  # room, rows or the end: look again
@@ -141,7 +143,7 @@ class Runner:
             await self._crew.finish(self._store.end, row, back)
 
     def _start(self, taken: Taken, claimed_at: float) -> None:
-        run = Run(self._store, self._crew, taken, claimed_at)
+        run = Run(self._store, self._crew, self._settler, taken, claimed_at)
         task = asyncio.create_task(run.live(), name=f"penstock table {self._table.name}")
         self._running[task] = run
         task.add_done_callback(self._ended)

@@ -35,6 +35,7 @@ def fill(table: Table, shape: Shape, dialect: str) -> dict[str, str]:
         "started": literal(words.started),
         "completed": literal(words.completed),
         "failed": literal(words.failed),
+        "id_type": (shape.column(columns.id) or Column("text")).type,
         "status_type": (shape.column(columns.status) or Column("text")).type,
         "now": now,
         "now_started": _in_column(now, shape, columns.started),

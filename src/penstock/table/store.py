@@ -9,18 +9,30 @@ row, so nobody else can make its output meanwhile, and sees whether there is one
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import groupby
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from penstock.model.clock import Clock
-from penstock.model.errors import InvalidOption, LeaseLost
+from penstock.model.errors import EngineError, EngineUnavailable, InvalidOption, LeaseLost
 from penstock.table.declared import Table
 from penstock.table.names import check_identifier, quoted
 from penstock.table.row import Row
 from penstock.table.shape import Shape
 from penstock.table.statements import fill, qualified
-from penstock.table.values import Answer, Duplicate, Ended, Ending, Output, Recovered, Refused, Taken, Tally
+from penstock.table.values import (
+    Answer,
+    Duplicate,
+    Ended,
+    Ending,
+    Output,
+    Ready,
+    Recovered,
+    Refused,
+    Taken,
+    Tally,
+)
 
 Dialect: TypeAlias = Literal["postgresql", "sqlite"]
 
@@ -38,6 +50,9 @@ class Tx(Protocol):
 
     def fetch(self, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Answer:
         """A statement of ours; our errors, Refused among them."""
+
+    def write(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """One statement of ours for many rows."""
 
 
 class Store(ABC):
@@ -98,30 +113,65 @@ class Store(ABC):
     def _claim(self, tx: Tx, limit: int) -> Answer:
         return self.ask(tx, "claim", limit=limit)
 
-    def complete(self, taken: Taken, output: Output) -> Ended:
-        """Complete a row and write its output, both or neither; one that is there stays the only one."""
-        columns = self._columns(taken, output)
+    def complete(self, group: Sequence[Ready]) -> list[Ended | EngineError]:
+        """Complete rows and write their outputs, in one transaction; an output that is there stays the only
+        one. What the database does not let in spoils its own row and no other.
+
+        EngineUnavailable where nothing was done, or nobody knows.
+        """
         try:
-            with self.settling(taken) as tx:
-                if columns is not None:
-                    tx.fetch(*self._insert(columns))
+            return self._complete_together(group)
+        except EngineUnavailable:
+            raise
+        except EngineError:
+            return [self._complete_alone(ready) for ready in group]
+
+    def _complete_together(self, group: Sequence[Ready]) -> list[Ended | EngineError]:
+        with self.transaction() as tx:
+            made = self._completed(tx, [ready.taken for ready in group])
+            news = [ready.columns for ready in group if ready.columns and made.get(ready.taken.id) is False]
+            for names, rows in groupby(news, key=tuple):
+                tx.write(self._insert(names), [list(row.values()) for row in rows])
+        return [_ended(made.get(ready.taken.id)) for ready in group]
+
+    def _complete_alone(self, ready: Ready) -> Ended | EngineError:
+        try:
+            with self.settling(ready.taken) as tx:
+                if ready.columns:
+                    tx.write(self._insert(ready.columns), [list(ready.columns.values())])
         except Duplicate:
             return Ended.DUPLICATE
         except LeaseLost:
             return Ended.LOST
         except Refused as error:
-            return self._look_again(taken, error)
+            return self._look_again(ready.taken, error)
+        except EngineUnavailable:
+            raise
+        except EngineError as error:
+            return error
         return Ended.COMPLETED
+
+    def _look_again(self, taken: Taken, error: Refused) -> Ended | EngineError:
+        """A constraint refused the output: because somebody else has made it, or for another reason."""
+        try:
+            with self.settling(taken):
+                raise error
+        except Duplicate:
+            return Ended.DUPLICATE
+        except LeaseLost:
+            return Ended.LOST
+        except Refused as refused:
+            return refused
 
     @contextmanager
     def settling(self, taken: Taken, cap: float | None = None) -> Iterator[Tx]:
         """The transaction that completes a row: Duplicate where its output is there, LeaseLost where it is
         another's by now."""
         with self.transaction(cap) as tx:
-            made = self.ask(tx, "complete", id=taken.id, token=taken.token).fetchone()
+            made = self._completed(tx, [taken]).get(taken.id)
             if made is None:
                 raise LeaseLost(f"row {taken.id} of {self.table.name} has passed on: this run is refused")
-            if not made[0]:
+            if not made:
                 yield tx
                 return
         raise Duplicate(f"row {taken.id} of {self.table.name} has its output already")
@@ -177,13 +227,16 @@ class Store(ABC):
     def ask(self, tx: Tx, verb: str, **values: Any) -> Answer:
         return tx.fetch(self._sql[verb], {"now": self.now(), **values})
 
-    def _columns(self, taken: Taken, output: Output) -> dict[str, Any] | None:
+    @abstractmethod
+    def _completed(self, tx: Tx, rows: Sequence[Taken]) -> dict[Any, bool]:
+        """Complete the rows that are still ours; whether each has its output already."""
+
+    def ready(self, taken: Taken, output: Output) -> Ready:
+        """A row with what its handler returned; InvalidOption where that cannot be an output."""
         if output is None:
-            return None
+            return Ready(taken, {})
         if self.table.source_column is None:
-            raise InvalidOption(
-                f"the handler of {self.table.name} returned a row, and the table has no output="
-            )
+            raise InvalidOption(f"the handler of {self.table.name} returned a row, and there is no output=")
         if not isinstance(output, Mapping):
             raise InvalidOption(
                 f"the handler of {self.table.name} returned {type(output).__name__}; "
@@ -192,23 +245,19 @@ class Store(ABC):
         columns = {check_identifier("column", name): self.value(value) for name, value in output.items()}
         if columns.setdefault(self.table.source_column, taken.id) != taken.id:
             raise InvalidOption(f"{self.table.source_column} of an output is the id of its row; leave it out")
-        return columns
+        return Ready(taken, columns)
 
-    def _insert(self, columns: Mapping[str, Any]) -> tuple[str, list[Any]]:
-        names = ", ".join(map(quoted, columns))
+    def _insert(self, names: Iterable[str]) -> str:
+        columns = [quoted(name) for name in names]
         marks = ", ".join([self.mark] * len(columns))
         output = qualified(self.table, self.table.output or "")
-        return f"insert into {output} ({names}) values ({marks})", list(columns.values())  # noqa: S608
+        return f"insert into {output} ({', '.join(columns)}) values ({marks})"  # noqa: S608
 
-    def _look_again(self, taken: Taken, error: Refused) -> Ended:
-        """A constraint refused the output: because somebody else has made it, or for another reason."""
-        try:
-            with self.settling(taken):
-                raise error
-        except Duplicate:
-            return Ended.DUPLICATE
-        except LeaseLost:
-            return Ended.LOST
+
+def _ended(made: bool | None) -> Ended:
+    if made is None:
+        return Ended.LOST
+    return Ended.DUPLICATE if made else Ended.COMPLETED
 
 
 def _taken(names: Sequence[str], row: Sequence[Any]) -> Taken:

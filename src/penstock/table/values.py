@@ -32,6 +32,13 @@ class Taken:
     row: Row
 
 
+class Ready(NamedTuple):
+    """A row that is to be completed, with the columns of its output; none: there is no output to write."""
+
+    taken: Taken
+    columns: Mapping[str, Any]
+
+
 class Ended(Enum):
     """What became of a row that was to be completed."""
 

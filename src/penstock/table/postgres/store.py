@@ -28,8 +28,8 @@ from penstock.runtime.backoff import Backoff
 from penstock.table.declared import Table
 from penstock.table.postgres.shape import read_shape
 from penstock.table.shape import Shape
-from penstock.table.store import Dialect, Store
-from penstock.table.values import Answer, Refused
+from penstock.table.store import Dialect, Store, Tx
+from penstock.table.values import Answer, Refused, Taken
 
 log = logging.getLogger("penstock.table")
 
@@ -70,6 +70,10 @@ class PostgresTx:
             return self.execute(sql, values)
         except psycopg.Error as error:
             raise typed(error) from error
+
+    def write(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        with _typed(), self.connection.cursor() as cursor:
+            cursor.executemany(sql.encode(), rows)
 
 
 class PostgresStore(Store):
@@ -115,6 +119,10 @@ class PostgresStore(Store):
                     connection.execute(statement.encode())
         finally:
             self._give_back(connection)
+
+    def _completed(self, tx: Tx, rows: Sequence[Taken]) -> dict[Any, bool]:
+        ids, tokens = [row.id for row in rows], [row.token for row in rows]
+        return dict(self.ask(tx, "complete", ids=ids, tokens=tokens).fetchall())
 
     def now(self) -> datetime | None:
         return self._clock.now()

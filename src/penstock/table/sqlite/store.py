@@ -25,7 +25,7 @@ from penstock.table.declared import Table
 from penstock.table.shape import Shape
 from penstock.table.sqlite.shape import read_shape
 from penstock.table.store import Dialect, Store, Tx
-from penstock.table.values import Answer, Refused
+from penstock.table.values import Answer, Refused, Taken
 from penstock.tasks.urls import sqlite_path
 
 
@@ -51,6 +51,10 @@ class SqliteTx:
             raise Refused(f"{self._database}: {error}") from error
         except sqlite3.Error as error:
             raise typed(error, self._database) from error
+
+    def write(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        for row in rows:
+            self.fetch(sql, row)
 
     def check(self) -> None:
         if self.over is not None:
@@ -106,6 +110,10 @@ class SqliteStore(Store):
             return Answer((), [], 0)
         marks = {f"id{n}": row_id for n, row_id in enumerate(ids)}
         return tx.fetch(self._sql["taken"].format(ids=", ".join(f":{mark}" for mark in marks)), marks)
+
+    def _completed(self, tx: Tx, rows: Sequence[Taken]) -> dict[Any, bool]:
+        answers = [self.ask(tx, "complete", id=row.id, token=row.token).fetchone() for row in rows]
+        return {answer[0]: bool(answer[1]) for answer in answers if answer}
 
     def now(self) -> str | None:
         """As SQLite's own functions write it."""

@@ -1,5 +1,5 @@
--- Completes a row that is still ours, and says whether its output exists. No row: it has passed on.
+-- Completes a row that is still ours, and says whether its output exists.
 update {table}
 set {status} = {completed}, {completed_at} = {now}, {error} = null, {token} = null
 where {table}.{id} = :id and {table}.{token} = :token and {table}.{status} = {started}
-returning {made}
+returning {table}.{id}, {made}
