@@ -147,6 +147,7 @@ def verdict(site: Site, rows: int, codes: list[int]) -> dict[str, Any]:
 
 def run(engine: str, given: argparse.Namespace) -> bool:
     folder = Path(mkdtemp(prefix=f"penstock-own-table-{engine}-"))
+    print(f"{engine}: rows of the user's own table, instances killed (seed {given.seed})", flush=True)
     with ExitStack() as closing_up:
         url = f"sqlite:///{folder / 'own.db'}"
         if engine == "postgres":

@@ -29,8 +29,8 @@ def make(url: str) -> Penstock:
         stuck_after=STUCK_AFTER,
     )
     async def process(ctx: RowContext, row: Row) -> dict[str, Any] | None:
-        """Most return their receipt; every fifth row's is written by its handler."""
-        if row.id % 5:
+        """Most return their receipt; every tenth row's is written by its handler."""
+        if row.id % 10:
             return {"text": f"receipt of {row.total}"}
         async with ctx.transaction() as tx:
             await tx.execute(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -17,6 +19,8 @@ class Crew:
 
     def __init__(self) -> None:
         self._threads = Threads("penstock-table")
+        self._lock = threading.Lock()
+        self._under_way = 0  # under the lock: calls that have not returned
 
     async def do(self, work: Callable[..., T], *args: Any) -> T:
         """Run `work` in a thread; what is cancelled here goes on there."""
@@ -33,9 +37,13 @@ class Crew:
                 value = work(*args)
             except BaseException as raised:  # noqa: BLE001 - told where it was asked for
                 error = raised
+            with self._lock:
+                self._under_way -= 1
             with contextlib.suppress(RuntimeError):  # nobody waits any more: the loop is closed
                 loop.call_soon_threadsafe(told, value, error)
 
+        with self._lock:
+            self._under_way += 1
         self._threads.run(run)
         value, error = await answer
         if error is not None:
@@ -58,4 +66,8 @@ class Crew:
 
     def close(self) -> None:
         """Let idle threads end; those in which a handler still runs end with the process."""
+        until = time.monotonic() + 1.0
+        # One that has given its answer may not have come to rest, and would count as left behind.
+        while self._threads.busy > self._under_way and time.monotonic() < until:
+            time.sleep(0.001)
         self._threads.close()

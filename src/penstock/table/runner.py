@@ -158,13 +158,14 @@ class Runner:
             await asyncio.wait_for(self._stirred.wait(), seconds)
 
     async def _room(self) -> None:
-        """Until half of the slots are free; a moment after the first where the others take long."""
+        """Until a whole batch can be claimed, or a moment after the first slot is free."""
+        enough = min(self._table.batch, self._table.concurrency)
         until: float | None = None
         while not self._stopping.is_set():
             free = self._table.concurrency - len(self._running)
             if free and until is None:
                 until = time.monotonic() + GATHER
-            if free >= (self._table.concurrency + 1) // 2 or (until and time.monotonic() >= until):
+            if free >= enough or (until and time.monotonic() >= until):
                 return
             self._stirred.clear()
             left = self._table.poll if until is None else until - time.monotonic()

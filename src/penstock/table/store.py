@@ -74,6 +74,10 @@ class Store(ABC):
         """Commits at the end of the block, or rolls back; rolled back before where it takes over `cap`."""
 
     @abstractmethod
+    def statement(self) -> AbstractContextManager[Tx]:
+        """For one statement that waits for no lock: it is a transaction by itself."""
+
+    @abstractmethod
     def shape(self) -> Shape:
         """What is there now."""
 
@@ -107,7 +111,7 @@ class Store(ABC):
 
     def claim(self, limit: int) -> list[Taken]:
         """Start the next queued rows, in order, each under a token of its own."""
-        with self.transaction() as tx:
+        with self.statement() as tx:
             return [_taken(answer.names, row) for answer in [self._claim(tx, limit)] for row in answer]
 
     def _claim(self, tx: Tx, limit: int) -> Answer:
@@ -195,8 +199,9 @@ class Store(ABC):
 
     def recover(self, limit: int) -> list[Recovered]:
         """Take stuck rows back: completed where their output exists, else queued, at last failed."""
-        with self.transaction() as tx:
+        with self.statement() as tx:
             self.ask(tx, "adopt")
+        with self.statement() as tx:
             answer = self.ask(
                 tx,
                 "recover",
@@ -211,12 +216,12 @@ class Store(ABC):
 
     def stage(self, limit: int) -> int:
         """Let rows be claimed whose wait for the next attempt is over; how many."""
-        with self.transaction() as tx:
+        with self.statement() as tx:
             return self.ask(tx, "stage", limit=limit).rowcount
 
     def tallies(self) -> list[Tally]:
         """The rows by status."""
-        with self.transaction() as tx:
+        with self.statement() as tx:
             answer = self.ask(tx, "status", after=self.table.stuck_after)
             return [
                 Tally(status=s, rows=n, delayed=d, stuck=k, first=None if f is None else str(f))

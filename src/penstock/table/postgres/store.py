@@ -102,6 +102,14 @@ class PostgresStore(Store):
         finally:
             self._give_back(connection)
 
+    @contextmanager
+    def statement(self) -> Iterator[PostgresTx]:
+        connection = self._take()
+        try:
+            yield PostgresTx(connection)
+        finally:
+            self._give_back(connection)
+
     def shape(self) -> Shape:
         with self.transaction() as tx:
             return read_shape(self.table, lambda sql, name: tx.fetch(sql, {"name": name}).fetchall())
@@ -112,13 +120,9 @@ class PostgresStore(Store):
                 for statement in statements:
                     tx.fetch(statement)
             return
-        connection = self._take()
-        try:
-            with _typed():
-                for statement in statements:
-                    connection.execute(statement.encode())
-        finally:
-            self._give_back(connection)
+        for statement in statements:
+            with self.statement() as tx:
+                tx.fetch(statement)
 
     def _completed(self, tx: Tx, rows: Sequence[Taken]) -> dict[Any, bool]:
         ids, tokens = [row.id for row in rows], [row.token for row in rows]

@@ -6,7 +6,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -93,6 +93,9 @@ class SqliteStore(Store):
                 if tx.over is None:
                     self._abandon(connection, error)
                 raise
+
+    def statement(self) -> AbstractContextManager[SqliteTx]:
+        return self.transaction()
 
     def shape(self) -> Shape:
         with self.transaction() as tx:
