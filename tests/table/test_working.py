@@ -512,3 +512,34 @@ async def test_the_function_stays_the_users_own(books: Books) -> None:
     books.declare()
     [table] = books.app.tables.values()
     assert table.handler is receipt
+
+
+async def test_a_transaction_that_keeps_others_from_writing_is_cut(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, clock: Any
+) -> None:
+    """SQLite has one writer: a handler that holds the transaction open would stop everybody."""
+    from penstock.table import context
+    from table.kit import SqliteBooks
+
+    books = SqliteBooks(tmp_path / "books.db", f"sqlite:///{tmp_path / 'jobs.db'}", clock)
+    books.create()
+    books.invoices(2)
+    monkeypatch.setattr(context, "CAP", 0.05)
+    first_is_done = asyncio.Event()
+
+    async def process(ctx: RowContext, row: Any) -> dict[str, Any] | None:
+        if row.id == 2:
+            first_is_done.set()
+            return {"text": "in time"}
+        async with ctx.transaction() as tx:
+            while books.statuses() != ["started", "completed"]:
+                await asyncio.sleep(0.01)
+            await tx.execute("insert into receipts (invoice_id, text) values (1, 'too late')")
+        return None
+
+    await books.work(process, retry="none")
+    books.close()
+    assert books.receipts() == [(2, "in time")]
+    [(status, error), _] = books.rows("status, error")
+    assert status == "failed"
+    assert "do the work before it, and only write in it" in error
