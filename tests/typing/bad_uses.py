@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock import Context, Penstock, RateLimited, Retry, Snooze, SyncContext, Throttle
+from penstock.table import Row, SyncRowContext
 
 app = Penstock("sqlite://:memory:")
 
@@ -110,3 +111,17 @@ def wrong_windows() -> None:
     app.task(unique="finished")  # type: ignore[call-overload]
     plain.using(unique=60)  # type: ignore[arg-type]
     plain.using(unique=Throttle("60"))  # type: ignore[arg-type]
+
+
+def wrong_tables() -> None:
+    async def process(ctx: SyncContext, row: Row) -> None: ...
+    def text(ctx: SyncRowContext, row: Row) -> str:
+        return str(row.id)
+
+    def alone(row: Row) -> None: ...
+
+    app.table("invoices")(process)  # type: ignore[type-var]
+    app.table("invoices")(text)  # type: ignore[type-var]
+    app.table("invoices")(alone)  # type: ignore[type-var]
+    app.table("invoices", batch="ten")  # type: ignore[arg-type]
+    app.table("invoices", columns={})  # type: ignore[call-arg]
