@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from penstock.engine import Want
 from penstock.engines.sqlite import groups as group_rows
-from penstock.engines.sqlite import lanes
+from penstock.engines.sqlite import lanes, turns
 from penstock.engines.sqlite.gauges import Bound, Gauge
 from penstock.engines.sqlite.groups import GroupRow
 from penstock.engines.sqlite.lanes import COST, OLDEST, LaneRow
@@ -71,8 +71,10 @@ class Round:
         limits but their queues'."""
         for lane, queue in unlimited:
             self._add_unlimited(lane, queue)
-        for group in self._groups.values():
-            if group.queue in self._queues and not group.is_queue and group.waiting:
+        for queue in self._queues:
+            opened = [group for group in self._groups.values() if group.queue == queue and self._opens(group)]
+            lanes.work_off(self._tx, queue, opened)
+            for group in opened:
                 self._add_group(group)
         line = [(source.place, n, source) for n, source in enumerate(self._sources)]
         heapq.heapify(line)
@@ -96,24 +98,28 @@ class Round:
                 self._step(source)
                 self._sources.append(source)
 
+    def _opens(self, group: GroupRow) -> bool:
+        if group.is_queue or not group.waiting:
+            return False
+        return not _is_closed(group.bounds(self._groups), self._tx.now)
+
     def _add_group(self, group: GroupRow) -> None:
-        bounds = group.bounds(self._groups)
         most = min(self._want.queues[group.queue], self._budget)
-        if most <= 0 or _is_closed(bounds, self._tx.now):
+        if most <= 0:
             return
+        bounds, clock = group.bounds(self._groups), turns.clock(self._tx, group.queue)
         for row in lanes.ready(self._tx, group.group.name, most):
             gauge = row.gauge(group)
             assert row.first_rank is not None
-            turn = row.turn(self._tx.now)
             self._sources.append(
                 Source(
                     row.lane,
                     row.queue,
                     [*bounds, gauge],
                     limited=True,
-                    turn=turn,
+                    turn=row.turn(self._tx.now, clock),
                     rank=row.first_rank,
-                    owes=turn - max(row.first_rank, self._tx.now - OLDEST),
+                    owes=row.owes(clock),
                     row=row,
                     gauge=gauge,
                 )
