@@ -16,7 +16,7 @@ def clock(tx: Tx, queue: str) -> int:
 
 
 def forgive(tx: Tx, queue: str, groups: Iterable[str]) -> None:
-    """Where all lanes of these groups owe, which are those that may start something, forgive the least of it."""
+    """Where all lanes of these groups owe, which may start something: forgive the least of it to all."""
     found = [tx.rows("lanes_least_owed", {"group": group})[0][0] for group in groups]
     least = min([until for until in found if until is not None], default=0)
     if least > clock(tx, queue):
