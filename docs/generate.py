@@ -176,8 +176,8 @@ _QUEUES = (
     "letters and digits as `_`: queue `course-gen` is `PENSTOCK_QUEUE_COURSE_GEN_CONCURRENCY`."
 )
 _THEIRS = (
-    f"`{THEIR_PREFIX}<NAME>_CONCURRENCY` works too where ours is not given, and `{THEIR_PREFIX}<NAME>_LIMITER_MS` "
-    "in place of `…_RATE`; "
+    f"`{THEIR_PREFIX}<NAME>_CONCURRENCY` works too where ours is not given, "
+    f"and `{THEIR_PREFIX}<NAME>_LIMITER_MS` in place of `…_RATE`; "
     f"`{THEIR_PREFIX}COURSE_GEN_CONCURRENCY` is also that of the queue `course_generation_queue`. A variable "
     "that begins with `PENSTOCK_` and is not on this page is told in the log, with the nearest name that is."
 )
