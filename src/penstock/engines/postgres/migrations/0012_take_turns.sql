@@ -19,6 +19,18 @@ language sql immutable as $$
     from unnest(breakers, rooms) with ordinality as b(name, room, nth) where b.name = any(needs)
 $$;
 
+-- The open lanes of these queues, and what is parked there for a worker that knows these tasks by these signatures.
+create function {schema}.open_lanes(queues text[], tasks text[], fingerprints text[])
+returns table (lane text, queue text)
+language sql stable as $$
+    select q.queue, q.queue from unnest(queues) as q(queue)
+    union all
+    select p.lane, p.queue from {schema}.lanes p
+    join unnest(tasks, fingerprints) as t(task, fingerprint)
+        on t.task = p.task and t.fingerprint <> all (string_to_array(coalesce(p.misfit, ''), ','))
+    where p.queue = any(queues)
+$$;
+
 -- Where every lane of a queue that may start something owes, the least that one of them does is forgiven to all.
 create function {schema}.forgive_debts(
     queues text[], breakers text[], breaker_rooms integer[], moment timestamptz) returns void
@@ -134,13 +146,8 @@ begin
             ) j
         ),
         open_lanes as (
-            select q.queue as lane, q.nth, q.room, q.gates, q.limited from q
-            union all
-            select p.lane, q.nth, q.room, q.gates, q.limited
-            from {schema}.lanes p
-            join q on q.queue = p.queue
-            join unnest(tasks, fingerprints) as t(task, fingerprint)
-                on t.task = p.task and t.fingerprint <> all (string_to_array(coalesce(p.misfit, ''), ','))
+            select o.lane, q.nth, q.room, q.gates, q.limited
+            from {schema}.open_lanes(queues, tasks, fingerprints) o join q on q.queue = o.queue
         )
         select n.id, n.turn, true as limited, n.queue_nth, n.queue_room, n.gates, null as mistaken from (
             select i.*, row_number() over (partition by i.grp order by i.turn, i.id) as nth from in_lanes i

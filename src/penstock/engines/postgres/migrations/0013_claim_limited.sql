@@ -86,7 +86,8 @@ $$;
 
 -- After how many seconds more may be had, where only time is needed: of a queue that lets nothing start, else of its
 -- groups that do not, else of their lanes.
-create function {schema}.next_opening(queues text[], moment timestamptz) returns double precision
+create function {schema}.next_opening(
+    queues text[], tasks text[], fingerprints text[], moment timestamptz) returns double precision
 language plpgsql stable as $$
 begin
     return (with q as (
@@ -108,7 +109,11 @@ begin
             exists (
                 select from {schema}.groups o
                 where o.queue = q.queue and o.name <> q.queue and {schema}.needs_only_time(o.name))
-            or exists (select from {schema}.jobs j where j.lane = q.queue and j.state = 'waiting'))
+            or exists (
+                select from {schema}.open_lanes(array[q.queue], tasks, fingerprints) o
+                where exists (
+                    select from {schema}.jobs j
+                    where j.lane = o.lane and j.state = 'waiting' and (j.expires_at is null or j.expires_at > moment))))
         union all
         select g.opens_in from g where not g.open
         union all
@@ -171,6 +176,6 @@ begin
     end loop;
     more := cardinality(claimed) >= most_of_all
         or (select count(*) from unnest(claimed) c where c.limited) >= free;
-    next_in := least({schema}.next_opening(limited, moment), case when busy then soon end);
+    next_in := least({schema}.next_opening(limited, tasks, fingerprints, moment), case when busy then soon end);
 end
 $$;
