@@ -52,10 +52,10 @@ answered with the holder and not made. How long it is held is the window of the 
 *record*, while the holder's record lives, finished or not; *unfinished*, until it ends; *started*, until it
 is first claimed (back in line it does not get it again) or ends; *period*, for so many seconds from its
 enqueueing and at least until it ends, also when its record is gone; *debounce*, like *started*: meanwhile a
-newcomer replaces its payload, owner, options and priority, puts its due time off to the newcomer's delay plus
-the newcomer's window from now (its expiry moves with it), and is answered as a duplicate. A debounced job
-itself comes in delayed by its delay plus its window. A job that loses its record loses its key, but for a
-period's rest, during which it is answered as completed.
+newcomer replaces its payload, owner, options, priority and lane (but for a parked one), puts its due time
+off to the newcomer's delay plus the newcomer's window from now (its expiry moves with it), and is answered as
+a duplicate. A debounced job itself comes in delayed by its delay plus its window. A job that loses its record
+loses its key, but for a period's rest, during which it is answered as completed.
 
 **Ties.** A job may wait for others (`Ties.after`): it is *blocked* until each has ended. An edge is resolved
 when the job it names completes. Where that job fails or is cancelled, `on_failure` decides: *fail*, the
