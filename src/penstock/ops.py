@@ -136,7 +136,7 @@ class Ops:
         if not await self._engine.set_breaker(name, circuit):
             known = ", ".join(found.breaker.name for found in await self._engine.breakers()) or "none"
             raise ActionRefused(
-                f"there is no breaker {name!r}; known are: {known}. A worker tells of those of its app as it starts"
+                f"there is no breaker {name!r}; known are: {known}. A worker tells of its own as it starts"
             )
 
     # -- jobs ---------------------------------------------------------------------------------------
