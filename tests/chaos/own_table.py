@@ -146,7 +146,7 @@ def verdict(site: Site, rows: int, codes: list[int]) -> dict[str, Any]:
 
 
 def run(engine: str, given: argparse.Namespace) -> bool:
-    folder = Path(mkdtemp(prefix=f"penstock-own-table-{engine}-"))
+    folder = given.folder or Path(mkdtemp(prefix=f"penstock-own-table-{engine}-"))
     print(f"{engine}: rows of the user's own table, instances killed (seed {given.seed})", flush=True)
     with ExitStack() as closing_up:
         url = f"sqlite:///{folder / 'own.db'}"
@@ -175,6 +175,9 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=205_000)
     parser.add_argument("--instances", type=int, default=8)
     parser.add_argument("--every", type=float, default=1.0, help="seconds between kills")
+    parser.add_argument(
+        "--folder", type=Path, help="for the log, and for SQLite's file; a new one unless given"
+    )
     parser.add_argument("--durable", action="store_true", help="PostgreSQL with fsync")
     parser.add_argument("--seed", type=int, default=int(os.environ.get("SEED", random.randrange(10_000))))
     given = parser.parse_args()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,14 +14,6 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 def test_each_row_has_one_output_although_instances_are_killed(engine: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.chaos.own_table", engine, "--seed", "7"]
-    command += ["--rows", "400", "--instances", "3", "--every", "0.5"]
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-    )
+    command += ["--rows", "400", "--instances", "3", "--every", "0.5", "--folder", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
