@@ -156,6 +156,8 @@ class Model(RuleBasedStateMachine):
         job.suspect |= outcome.suspect
         job.crashes += outcome.crashed
         job.rescues += outcome.rescued
+        if job.suspect or not outcome.keep_place:
+            job.expires = None
         if job.cancel_requested and not outcome.state.finished:
             outcome, verb = Cancelled(), verb and "rescue"
         job.misfit = outcome.park.misfit if outcome.park else None
