@@ -44,6 +44,7 @@ def put(tx: Tx, jobs: Sequence[NewJob], leads_to: Mapping[str, str]) -> None:
         upstream = (json.dumps([*{edge[2] for edge in edges}]),)
         tx.change("mark_feeding", upstream)
         resolve(tx, [(row["id"], State(row["state"])) for row in tx.rows("ended_among", upstream)])
+        resolve(tx, [(row["id"], State.COMPLETED) for row in tx.rows("gone_among", (_come(jobs, leads_to),))])
 
 
 def resolve(tx: Tx, ended: Iterable[Ended]) -> None:
@@ -74,6 +75,12 @@ def point_to_heir(tx: Tx, dead_id: str, heir: str) -> None:
     """Those who wait for a job that failed wait for the one it is recovered as."""
     if tx.change("edges_to_heir", (heir, dead_id)):
         tx.change("mark_feeding", (json.dumps([heir]),))
+
+
+def _come(jobs: Sequence[NewJob], leads_to: Mapping[str, str]) -> str:
+    """Upstreams that have been there before, as a JSON list."""
+    edges = (edge for job in jobs for edge in (job.ties.after if job.ties else ()))
+    return json.dumps([leads_to.get(edge.id, edge.id) for edge in edges if edge.has_come or edge.id in leads_to])
 
 
 def _columns(tx: Tx, job: NewJob, ties: Ties) -> tuple[Any, ...]:
