@@ -64,10 +64,10 @@ blocked job is cancelled with a note that names it, and so are those that wait f
 edge is resolved; *continue*, all its edges are, and it runs at once; *wait*, nothing: the job stays blocked,
 and where the failed one is recovered, or has been, waits for the recovered one. A job with no edge left is
 due at its own due time or now, whichever is later (its expiry is put off as much). Edges to jobs that are
-finished already are resolved as it is put in, and so are those to jobs that have come (`Edge.has_come`) and left
-neither a record nor a dead letter; to jobs that do not exist yet, when those have come and ended: such a job
-must come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder, which has come.
-Of several ends in one step any may be told first: of a *fail* and a *continue*, either may decide.
+finished already are resolved as it is put in, and so are those to jobs that have come (`Edge.has_come`) and
+left neither a record nor a dead letter; to jobs that do not exist yet, when those have come and ended: such a
+job must come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder, which
+has come. Of several ends in one step any may be told first: of a *fail* and a *continue*, either may decide.
 `cancel` of a blocked job cancels those that wait for it, by the same rule. A blocked job that passes its
 deadline is, by `expire`: cancelled (*skip*), let go (*run*), or failed, with a dead letter of reason
 "upstream-missing" and no error (*fail*). `model/outcome.py` has the notes: UPSTREAM_FAILED, UPSTREAM_LATE,

@@ -80,7 +80,8 @@ def point_to_heir(tx: Tx, dead_id: str, heir: str) -> None:
 def _come(jobs: Sequence[NewJob], leads_to: Mapping[str, str]) -> str:
     """Upstreams that have been there before, as a JSON list."""
     edges = (edge for job in jobs for edge in (job.ties.after if job.ties else ()))
-    return json.dumps([leads_to.get(edge.id, edge.id) for edge in edges if edge.has_come or edge.id in leads_to])
+    come = (edge.id for edge in edges if edge.has_come or edge.id in leads_to)
+    return json.dumps([leads_to.get(upstream, upstream) for upstream in come])
 
 
 def _columns(tx: Tx, job: NewJob, ties: Ties) -> tuple[Any, ...]:
