@@ -45,8 +45,8 @@ limited lanes and from queues with a limit: nothing is claimed ahead from them.
 
 **Attempts** are counted at claim. An outcome with `refund` gives the attempt back.
 
-**Expiry.** A job that passes it before it has begun is cancelled. One that goes back in line after a run, that
-is in another place, or as a suspect, has no expiry any more.
+**Expiry.** A job that passes it before it has begun is cancelled. One that goes back in line after a run,
+that is to another place, or as a suspect, has no expiry any more.
 
 **Keys.** A given key is held by one job at a time, per queue and task; a job that comes with a taken key is
 answered with the holder and not made. How long it is held is the window of the job that holds it:
