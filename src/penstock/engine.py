@@ -75,7 +75,8 @@ UPSTREAM_MISSING.
 
 Jobs put in with the same `FlowName` are a flow. While one of them is unfinished, none of its members is
 pruned, nor counted as kept, nor goes without a record where `keep` is False; when the last ends, they are
-like others. A flow none of whose members has a record any more is dropped by `tidy`.
+like others. A flow none of whose members has a record any more is dropped by `tidy`. What a member that has a
+record is recovered as is a member too.
 
 **Jobs that follow.** The jobs in `Settlement.then` are put in by the step that settles, where it is accepted
 and completes the run; else they are not made.
@@ -524,7 +525,8 @@ class Engine(Protocol):
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
         """Make new jobs of dead letters, attempts reset, keys taken over, linked both ways.
 
-        They have no expiry, whatever the first had: somebody asked for them now.
+        They have no expiry, whatever the first had: somebody asked for them now. They wait for nobody:
+        `after` names those for whom the first has waited, while that one has a record.
 
         Answers the id of the job each was recovered as, also where that happened earlier; None for no such
         dead letter.

@@ -179,7 +179,7 @@ class Model(RuleBasedStateMachine):
         if not ties.after:
             return
         self.move(job, "enqueue", State.BLOCKED)
-        job.edges, job.tied = dict(ties.after), True
+        job.edges, job.tied = {edge.id: edge.on_failure for edge in ties.after}, True
         if ties.deadline is not None:
             job.deadline = self.clock.now() + timedelta(seconds=ties.deadline)
             job.at_deadline = ties.at_deadline

@@ -77,6 +77,17 @@ def point_to_heir(tx: Tx, dead_id: str, heir: str) -> None:
         tx.change("mark_feeding", (json.dumps([heir]),))
 
 
+def stand_in(tx: Tx, dead_id: str, heir: NewJob) -> None:
+    """A recovered job has waited for whom the first one has, and is in its flow."""
+    dead = tx.row("finished", (dead_id,))
+    if dead is None or not dead["traits"] & (TIED | FLOW):
+        return
+    tx.change("edges_copy", (heir.id, dead_id))
+    tx.change("mark_heir", (dead["traits"] & (TIED | FLOW), dead["flow"], heir.id))
+    if dead["flow"]:
+        flows.join(tx, [heir._replace(ties=Ties(flow=flows.named(tx, dead["flow"])))])
+
+
 def _come(jobs: Sequence[NewJob], leads_to: Mapping[str, str]) -> str:
     """Upstreams that have been there before, as a JSON list."""
     edges = (edge for job in jobs for edge in (job.ties.after if job.ties else ()))
