@@ -94,7 +94,8 @@ places of their probes are free again.
 `fire` writes one tick, together with its job, once, whoever fires it and however often.
 
 **Shelves.** A finished job is counted and pruned with those of its shelf: its queue's, unless it was put in
-with another. `Retention.queue` may name such a shelf.
+with another. `Retention.queue` may name such a shelf. That of a schedule is `@` and its id: where there is no
+such schedule, `tidy` puts what stands there on the shelves of the queues, in bounded steps.
 
 **Finished is final.** A job that is completed, failed or cancelled never runs again; recovering a dead letter
 makes a new job, linked both ways, which takes over the key.
