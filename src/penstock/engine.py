@@ -47,6 +47,9 @@ limited lanes and from queues with a limit: nothing is claimed ahead from them.
 
 **Attempts** are counted at claim. An outcome with `refund` gives the attempt back.
 
+**Expiry.** A job that passes it before it has begun is cancelled. One that goes back in line after a run,
+that is to another place, or as a suspect, has no expiry any more.
+
 **Keys.** A given key is held by one job at a time, per queue and task; a job that comes with a taken key is
 answered with the holder and not made. How long it is held is the window of the job that holds it:
 *record*, while the holder's record lives, finished or not; *unfinished*, until it ends; *started*, until it
@@ -63,8 +66,10 @@ blocked job is cancelled with a note that names it, and so are those that wait f
 edge is resolved; *continue*, all its edges are, and it runs at once; *wait*, nothing: the job stays blocked,
 and where the failed one is recovered, or has been, waits for the recovered one. A job with no edge left is
 due at its own due time or now, whichever is later (its expiry is put off as much). Edges to jobs that are
-finished already are resolved as it is put in; to jobs that do not exist yet, when those have come and ended:
-such a job must come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder.
+finished already are resolved as it is put in, and so are those to jobs that have come (`Edge.has_come`) and
+left neither a record nor a dead letter; to jobs that do not exist yet, when those have come and ended: such a
+job must come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder, which
+has come. Of several ends in one step any may be told first: of a *fail* and a *continue*, either may decide.
 `cancel` of a blocked job cancels those that wait for it, by the same rule. A blocked job that passes its
 deadline is, by `expire`: cancelled (*skip*), let go (*run*), or failed, with a dead letter of reason
 "upstream-missing" and no error (*fail*). `model/outcome.py` has the notes: UPSTREAM_FAILED, UPSTREAM_LATE,
@@ -72,7 +77,8 @@ UPSTREAM_MISSING.
 
 Jobs put in with the same `FlowName` are a flow. While one of them is unfinished, none of its members is
 pruned, nor counted as kept, nor goes without a record where `keep` is False; when the last ends, they are
-like others. A flow none of whose members has a record any more is dropped by `tidy`.
+like others. A flow none of whose members has a record any more is dropped by `tidy`. What a member that has a
+record is recovered as is a member too.
 
 **Jobs that follow.** The jobs in `Settlement.then` are put in by the step that settles, where it is accepted
 and completes the run; else they are not made.
@@ -90,10 +96,20 @@ places of their probes are free again.
 `fire` writes one tick, together with its job, once, whoever fires it and however often.
 
 **Shelves.** A finished job is counted and pruned with those of its shelf: its queue's, unless it was put in
-with another. `Retention.queue` may name such a shelf.
+with another. `Retention.queue` may name such a shelf. That of a schedule is `@` and its id: where there is no
+such schedule, `tidy` puts what stands there on the shelves of the queues, in bounded steps.
 
 **Finished is final.** A job that is completed, failed or cancelled never runs again; recovering a dead letter
 makes a new job, linked both ways, which takes over the key.
+
+**Lent connections.** `OnLent` is what an engine does inside a transaction that is not its own, over a
+connection that the caller lends (`penstock.lent`): rolled back, also to a savepoint, it never was; committed,
+it is as if the engine had done it then. What it makes is seen by nobody before. The verbs mean what they mean
+elsewhere, but for three things. *Time* is the time of the call, not of the commit. *Wake-ups* come with the
+commit where the database can send them; else who waits finds the job when it looks by itself. *Errors* of the
+caller's own driver come out as they are where they concern his transaction (a deadlock, a lost connection):
+he rolls back and begins again, as with statements of his own. An engine that is in no database of which a
+caller could have a connection has no such verbs: NotSupported.
 
 **Errors.** A server that cannot be reached raises EngineUnavailable (nothing happened) or OutcomeUnknown (the
 reply was lost). After an unknown enqueue, call again with the same ids and `again=True`; after an unknown
@@ -109,6 +125,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+from penstock.lent import AsyncLent, Dialect, Lent
 from penstock.model.breaker import Breaker, BreakerState, Circuit
 from penstock.model.job import Claim, DeadLetter, Enqueued, Held, Job, NewJob
 from penstock.model.limits import NO_LIMIT, Limit
@@ -521,7 +538,8 @@ class Engine(Protocol):
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
         """Make new jobs of dead letters, attempts reset, keys taken over, linked both ways.
 
-        They have no expiry, whatever the first had: somebody asked for them now.
+        They have no expiry, whatever the first had: somebody asked for them now. They wait for nobody:
+        `after` names those for whom the first has waited, while that one has a record.
 
         Answers the id of the job each was recovered as, also where that happened earlier; None for no such
         dead letter.
@@ -635,4 +653,24 @@ class Engine(Protocol):
 
     async def parked(self) -> list[Parked]:
         """Every parked lane that holds jobs."""
+        ...
+
+
+class OnLent(Protocol):
+    """What an engine can do on a connection of the caller's: see "Lent connections" above."""
+
+    dialect: Dialect
+
+    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+        """Put jobs in, as `Engine.enqueue` does.
+
+        `again` must be said where an id may be known: a transaction may not survive to be told so. A
+        connection to another database than the engine's is InvalidOption, where that can be seen.
+        """
+        ...
+
+    async def aenqueue(
+        self, lent: AsyncLent, jobs: Sequence[NewJob], *, again: bool = False
+    ) -> list[Enqueued]:
+        """`enqueue` on a connection whose calls are awaited."""
         ...

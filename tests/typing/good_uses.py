@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any, assert_type
+
+import aiosqlite
+import psycopg
+import sqlalchemy
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+from sqlalchemy.orm import Session, scoped_session
 
 from penstock import (
     Call,
@@ -141,7 +148,7 @@ async def schedules() -> None:
 
 
 @app.table(
-    "invoices", output="receipts", source_column="invoice_id", retry="external_api", poll=timedelta(seconds=5)
+    "invoices", output="receipts", source_column="invoice_id", retry="external_api", url="sqlite:///b.db"
 )
 async def process(ctx: RowContext, row: Row) -> dict[str, object]:
     assert_type(ctx.attempt, int)
@@ -150,7 +157,7 @@ async def process(ctx: RowContext, row: Row) -> dict[str, object]:
     return {"total": row.total, "tax": row["tax"]}
 
 
-@app.table("documents")
+@app.table("documents", url="postgresql://db/books")
 def read(ctx: SyncRowContext, row: Row) -> None:
     with ctx.transaction() as tx:
         tx.execute("delete from pages where document = %s", (row.id,))
@@ -159,3 +166,41 @@ def read(ctx: SyncRowContext, row: Row) -> None:
 async def beside_a_server() -> None:
     async with app.table_worker(["invoices"], grace=5) as worker:
         worker.wake()
+
+
+def connections(
+    file: sqlite3.Connection,
+    server: psycopg.Connection,
+    rows: psycopg.Connection[dict[str, Any]],
+    connection: sqlalchemy.Connection,
+    session: Session,
+    scoped: scoped_session[Session],
+) -> None:
+    assert_type(add.using(connection=file).enqueue(1, 2), JobHandle[int])
+    assert_type(add.using(connection=server, delay=5).enqueue(1, b=2), JobHandle[int])
+    assert_type(add.using(owner="me").using(connection=rows).enqueue(1, 2), JobHandle[int])
+    assert_type(add.using(connection=connection).using(key="k").enqueue(1, 2), JobHandle[int])
+    assert_type(add.using(connection=session).enqueue(1, 2), JobHandle[int])
+    assert_type(add.using(connection=scoped).enqueue(1, 2), JobHandle[int])
+    assert_type(app.enqueue_many([add.call(1, 2)], connection=session), list[JobHandle[int]])
+    app.emit("order.paid", {"order_id": 7}, connection=session)
+    app.flow("course").enqueue(connection=session)
+
+
+async def async_connections(
+    file: aiosqlite.Connection,
+    server: psycopg.AsyncConnection,
+    connection: AsyncConnection,
+    session: AsyncSession,
+    scoped: async_scoped_session[AsyncSession],
+    sync_session: Session,
+) -> None:
+    assert_type(await add.using(connection=file).aenqueue(1, 2), JobHandle[int])
+    assert_type(await add.using(connection=server).using(delay=5).aenqueue(1, 2), JobHandle[int])
+    assert_type(await add.using(connection=connection).aenqueue(1, 2), JobHandle[int])
+    assert_type(await add.using(connection=session).aenqueue(1, 2), JobHandle[int])
+    assert_type(await add.using(connection=scoped).aenqueue(1, 2), JobHandle[int])
+    assert_type(await add.using(connection=sync_session).aenqueue(1, 2), JobHandle[int])
+    assert_type(await app.aenqueue_many([add.call(1, 2)], connection=session), list[JobHandle[int]])
+    await app.aemit("order.paid", {"order_id": 7}, connection=server)
+    await app.flow("course").aenqueue(connection=sync_session)
