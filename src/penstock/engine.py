@@ -78,6 +78,11 @@ and completes the run; else they are not made.
 **Steps** are named pieces of a run whose results are kept: they live as long as the job's record, and a
 recovered job has them too.
 
+**Effects** are records that something named has been done for a task's key, written in the transaction that
+does it: a second one of the same task, key and name is not the first. A record counts until its time has
+passed, and beyond that while its job is unfinished or has a dead letter that may be recovered; a recovered
+job takes over the records of its key. A finished job may be pruned before them.
+
 **Breakers** are kept by the engine, for all workers: `model/breaker.py` is what they mean. A claim under a
 half-open one is a probe, by the job's id. The end of a run is told to the breakers its group needs by
 `Outcome.healthy`; every other end of a run, and a rescue, tells them nothing and gives a probe's place back.
@@ -238,6 +243,44 @@ class Recovery(NamedTuple):
     new_id: str
     args: str | None = None
     delay: float = 0.0
+
+
+class Effect(NamedTuple):
+    """An effect about to be made."""
+
+    task: str
+    key: str  # the job's
+    name: str
+    job_id: str
+    keep_for: float  # seconds that its record is kept, at least
+
+
+class EffectRecord(NamedTuple):
+    """An effect that was made."""
+
+    task: str
+    key: str
+    name: str
+    job_id: str  # the job that made it, or the one that was recovered from it
+    first_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectFilter:
+    """Which effects to list. Empty means all; sorted by task, key and name."""
+
+    task: str | None = None
+    key: str | None = None
+    name: str | None = None
+
+
+class EffectName(NamedTuple):
+    """What tells one effect from the others."""
+
+    task: str
+    key: str
+    name: str
 
 
 class Parked(NamedTuple):
@@ -492,6 +535,10 @@ class Engine(Protocol):
         """Remove dead letters that failed more than `older_than` seconds ago; how many."""
         ...
 
+    async def forget_effects(self, limit: int) -> int:
+        """Remove the records of effects that count no more; how many were looked at, at most `limit`."""
+        ...
+
     async def tidy(self) -> None:
         """Fold counters, checkpoint, drop what is empty: housekeeping that changes no meaning."""
 
@@ -617,6 +664,12 @@ class Engine(Protocol):
 
     async def dead_letter(self, job_id: str) -> DeadLetter | None:
         """One dead letter, recovered or not."""
+        ...
+
+    async def effects(
+        self, where: EffectFilter, limit: int, after: EffectName | None = None
+    ) -> list[EffectRecord]:
+        """Effects that match; `after` names the last of the page before."""
         ...
 
     async def queues(self) -> list[QueueState]:

@@ -6,10 +6,12 @@ import time
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from penstock.model.decide import End, Stopped, end_of, timed_out
+from penstock.engine import Settlement
+from penstock.model.decide import Committed, End, Returned, Stopped, completed, end_of, timed_out
 from penstock.model.errors import InvalidOption
 from penstock.model.job import Claim, NewJob
 from penstock.model.retry import Retry
+from penstock.runtime import late
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -38,6 +40,7 @@ class Running:
     __slots__ = (
         "args",
         "claim",
+        "committed",
         "deadline",
         "handle",
         "loop",
@@ -64,6 +67,7 @@ class Running:
         self.stop: Stop | None = None
         self.stopped_at = 0.0
         self.settled = False
+        self.committed = False  # the handler has settled the run in its own transaction
         self.then: list[NewJob] | None = None  # jobs to be put in when the run completes; most have none
 
     def begin(self) -> None:
@@ -76,15 +80,28 @@ class Running:
         """Put this job in when the run completes. From the handler's thread, and before it ends."""
         self.then = check_followers([*(self.then or ()), job])
 
+    def returned(self, value: Any) -> End:
+        """What returning `value` means, given whether the run was being stopped."""
+        assert self.task is not None
+        if self.committed:
+            return late.returned(self.claim, value)
+        if self.stop is Stop.TIMEOUT:
+            return self.stopped()
+        return Returned() if value is None else Returned(*self.task.encode_result(value))
+
     def ended_by(self, error: BaseException) -> End:
         """What raising `error` means, given whether the run was being stopped."""
         assert self.task is not None
         if self.stop is not None:
             return self.stopped()
+        if self.committed:
+            return late.raised(self.claim, error)
         return end_of(error, self.policy, self.task.classify)
 
     def stopped(self) -> End:
         """What being stopped means."""
+        if self.committed:
+            return Committed()
         if self.stop is Stop.TIMEOUT:
             assert self.timeout is not None
             return timed_out(self.timeout, self.policy)

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from penstock.model.decide import Crashed, Deferred, End, Lost, Returned, Skipped, Stopped, Unfit
+from penstock.model.decide import Committed, Crashed, Deferred, End, Lost, Returned, Skipped, Stopped, Unfit
 from penstock.model.failure import Failure, FailureClass
 from penstock.model.job import Edge, FlowName, NewJob, Ties, Window
 from penstock.model.outcome import Park
@@ -15,7 +15,8 @@ from penstock.model.outcome import Park
 MAX_LINE = 2**31
 
 _KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (Returned, Skipped, Deferred, Failure, Crashed, Lost, Stopped, Unfit)
+    kind.__name__: kind
+    for kind in (Returned, Committed, Skipped, Deferred, Failure, Crashed, Lost, Stopped, Unfit)
 }
 
 
