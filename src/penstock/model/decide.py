@@ -182,10 +182,8 @@ def timed_out(seconds: float, policy: Retry) -> Failure:
 def decide(run: Facts, end: End, policy: Retry) -> Outcome:  # noqa: PLR0911 - one return per way to end
     """What becomes of the job."""
     match end:
-        case Returned():
+        case Returned() | Committed():
             return completed(end)
-        case Committed():
-            return COMPLETED
         case Skipped(reason):
             return Completed(note=f"{_NO_OP}: {reason}")
         case Deferred(seconds, reason):
@@ -204,8 +202,10 @@ def decide(run: Facts, end: End, policy: Retry) -> Outcome:  # noqa: PLR0911 - o
             return _after_failure(run, end, policy)
 
 
-def completed(end: Returned) -> Completed:
+def completed(end: Returned | Committed) -> Completed:
     """The outcome of a run that returned."""
+    if isinstance(end, Committed):
+        return COMPLETED
     return Completed(end.result, f"{_DROPPED}: {end.dropped}" if end.dropped else None)
 
 

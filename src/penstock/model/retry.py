@@ -162,7 +162,7 @@ class Retry:
         return min(seconds, self.cap if self.cap is not None else MAX_DELAY)
 
     def longest(self, timeout: float | None) -> float:
-        """Seconds that all attempts and the waits between them may take; a run without a limit counts as 0."""
+        """Seconds that all attempts and the waits between them may take; runs without a limit count as 0."""
         waits = sum(self.wait(retries, 1.0) for retries in range(self.attempts - 1))
         return waits + self.attempts * (timeout or 0.0)
 

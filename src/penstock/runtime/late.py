@@ -11,8 +11,9 @@ from penstock.model.job import Claim
 log = logging.getLogger("penstock.worker")
 
 
-def returned(claim: Claim, value: Any) -> Committed:
-    if value is not None:
+def returned(claim: Claim, value: Any, *, answered: bool) -> Committed:
+    """`answered`: the result was set inside the transaction, and what is returned is not looked at."""
+    if value is not None and not answered:
         log.warning(
             "job %s (%s) returned a value after its transaction had completed it, and the value is not kept; "
             "use tx.set_result() inside the block",
