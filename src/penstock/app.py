@@ -99,10 +99,10 @@ class Penstock(Scheduling):
         """Make a task of a function: `@app.task`, or `@app.task(queue="email", timeout=30)`.
 
         Options: queue, name, description, timeout, key, retry, priority, execute, expire_after, classify,
-        enabled, when_disabled, rate, rate_key, concurrency, needs, on and unique. `rate` and `concurrency`
-        hold over all workers, with `rate_key` for each key by itself; `needs` names breakers, `on` an event;
-        `unique` says for how long a key keeps others out. What is not given is inherited from the queue, then
-        from the settings.
+        enabled, when_disabled, rate, rate_key, concurrency, needs, on, unique and effects_for. `rate` and
+        `concurrency` hold over all workers, with `rate_key` for each key by itself; `needs` names breakers,
+        `on` an event; `unique` says for how long a key keeps others out, `effects_for` for how long
+        `ctx.once()` remembers. What is not given is inherited from the queue, then from the settings.
         """
         return self._declare
 

@@ -110,7 +110,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from penstock.model.breaker import Breaker, BreakerState, Circuit
 from penstock.model.job import Claim, DeadLetter, Enqueued, Held, Job, NewJob
@@ -414,6 +414,58 @@ class QueueState:
     queue: str
     paused: bool
     counts: Mapping[State, int]
+
+
+class Transaction(Protocol):
+    """A transaction on a connection of our own to the engine's database; what ends it gives that up."""
+
+    @property
+    def lent(self) -> Lent:
+        """The connection, for the verbs on lent ones."""
+        ...
+
+    def execute(self, sql: str, values: Any) -> Any:
+        """Run a statement of the user's; the driver's cursor."""
+
+    def commit(self) -> None:
+        """OutcomeUnknown where nobody knows whether it was."""
+
+    def rollback(self) -> None:
+        """Undo it all; fails for no reason that matters."""
+
+
+class AsyncTransaction(Protocol):
+    """The same, awaited."""
+
+    @property
+    def lent(self) -> AsyncLent: ...
+
+    async def execute(self, sql: str, values: Any) -> Any: ...
+
+    async def commit(self) -> None: ...
+
+    async def rollback(self) -> None: ...
+
+
+class Transactions(Protocol):
+    """Transactions in the engine's database for those who have no connection to lend.
+
+    One may last as long as others can wait: on SQLite, where it keeps every other writer out, less than a
+    third of `lease` seconds in all, TransactionTooLong; on PostgreSQL `lease` seconds without a statement,
+    after which the server ends it. Connections are opened when needed and kept for the next one.
+    """
+
+    @property
+    def on_lent(self) -> OnLent:
+        """The verbs on such a connection."""
+        ...
+
+    def begin(self, lease: float) -> Transaction: ...
+
+    async def abegin(self, lease: float) -> AsyncTransaction: ...
+
+    def close(self) -> None:
+        """Let go of every connection that is not in use."""
 
 
 class Engine(Protocol):
