@@ -23,10 +23,9 @@ from penstock.model.errors import EngineUnavailable, OutcomeUnknown
 Sync: TypeAlias = psycopg.Connection[Any]
 Async: TypeAlias = psycopg.AsyncConnection[Any]
 
-# Who stands still, in a process that was stopped, keeps what it has locked for as long as its worker is believed
-# to live. Local to the transaction: behind a pooler the session belongs to nobody.
+# Who stands still, in a process that was stopped, keeps what it has locked for as long as its worker is
+# believed to live. Local to the transaction: behind a pooler the session belongs to nobody.
 _LIMIT = "select set_config('idle_in_transaction_session_timeout', %s, true)"
-_UNDO = psycopg.Rollback()
 
 
 class PostgresTransactions:
@@ -45,7 +44,7 @@ class PostgresTransactions:
         with self._typed():
             connection = self._taken() or psycopg.Connection.connect(**self._options)
             try:
-                block = connection.transaction()
+                block = psycopg.Transaction(connection)
                 block.__enter__()
                 connection.execute(_LIMIT, [_milliseconds(lease)])
             except BaseException:
@@ -57,7 +56,7 @@ class PostgresTransactions:
         with self._typed():
             connection = self._taken_async() or await psycopg.AsyncConnection.connect(**self._options)
             try:
-                block = connection.transaction()
+                block = psycopg.AsyncTransaction(connection)
                 await block.__aenter__()
                 await connection.execute(_LIMIT, [_milliseconds(lease)])
             except BaseException:
@@ -146,7 +145,7 @@ class Own:
 
     def rollback(self) -> None:
         try:
-            self._block.__exit__(psycopg.Rollback, _UNDO, None)
+            self._block.__exit__(psycopg.Rollback, psycopg.Rollback(), None)
         finally:
             self._give_back()
 
@@ -178,7 +177,7 @@ class AsyncOwn:
 
     async def rollback(self) -> None:
         try:
-            await self._block.__aexit__(psycopg.Rollback, _UNDO, None)
+            await self._block.__aexit__(psycopg.Rollback, psycopg.Rollback(), None)
         finally:
             await self._give_back()
 

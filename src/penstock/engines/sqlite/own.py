@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TypeVar
 
+from penstock.engine import Engine
 from penstock.engines.sqlite.connection import connect_writer, patiently
 from penstock.engines.sqlite.failures import typed, typed_errors
 from penstock.engines.sqlite.files import Files
@@ -15,6 +16,7 @@ from penstock.engines.sqlite.forks import Desk
 from penstock.engines.sqlite.held import HeldConnection
 from penstock.engines.sqlite.lent import SqliteOnLent
 from penstock.engines.sqlite.lock import FairLock
+from penstock.engines.sqlite.opened import Opened
 from penstock.engines.sqlite.servant import Servant
 from penstock.engines.sqlite.store import Store
 from penstock.lent import AsyncLent, Lent, Value
@@ -30,15 +32,17 @@ SHARE = 0.3  # of the lease: others wait that long, and must not be given up mea
 class SqliteTransactions:
     """See `penstock.engine.Transactions`."""
 
-    def __init__(self, path: str, clock: Clock, store: Callable[[], Store]) -> None:
+    def __init__(self, path: str, clock: Clock, engine: Callable[[], Engine]) -> None:
         self._files = Files.at(path)
-        self._store = store  # of the open engine, which alone can reach a database in memory
+        self._engine = engine  # that is open: it alone can reach a database in memory
         self.on_lent = SqliteOnLent(path, clock, own=True)
 
     def begin(self, lease: float) -> Held:
         with typed_errors(self._files.database):
             if self._files.in_memory:
-                return Held(_in_memory(self._store()), None)
+                engine = self._engine()
+                assert isinstance(engine, Opened)
+                return Held(_in_memory(engine.store()), None)
             return Held(_in_file(self._files), lease * SHARE)
 
     async def abegin(self, lease: float) -> AsyncHeld:
