@@ -116,7 +116,7 @@ class SqliteStore:
 
     async def wait(self, timeout: float) -> None:
         end = time.monotonic() + timeout
-        while not await self._do(self._changed) and time.monotonic() < end:
+        while not await self._do(self._changed) and time.monotonic() < end:  # noqa: ASYNC110 - another process
             await asyncio.sleep(LOOK_EVERY * random.uniform(0.8, 1.2))
 
     def _changed(self, connection: sqlite3.Connection) -> bool:
@@ -141,7 +141,7 @@ class SqliteStore:
             most = {"most": MOST_COUNTED}
             waiting, oldest, refused = connection.execute(self._sql["status"], most).fetchone()
             errors = connection.execute(self._sql["refused"], {"limit": MOST_SHOWN}).fetchall()
-            shown = [Refused(*row[:4], retry_in=(row[4] - now) / SECOND) for row in errors]
+            shown = [Refused(*known, (at - now) / SECOND) for *known, at in errors]
             return Status(waiting, 0.0 if oldest is None else (now - oldest) / SECOND, refused, tuple(shown))
 
         return await self._do(work)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
+from penstock.lent import Dialect
 from penstock.model.errors import InvalidOption, SchemaMissing
 from penstock.tasks.urls import in_memory, is_redis, is_sqlite
-
-Dialect: TypeAlias = Literal["postgresql", "sqlite"]
 
 STEP = 500  # rows of a round
 STEP_BYTES = 4 * 1_048_576  # of a round, unless one row alone has more

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from penstock.engines import statements
-from penstock.outbox.store import Dialect
+from penstock.lent import Dialect
 
 
 @cache
