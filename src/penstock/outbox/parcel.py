@@ -9,7 +9,7 @@ from typing import Any
 from penstock.model.errors import InvalidValue
 from penstock.model.job import Edge, FlowName, NewJob, Ties, Window
 
-_NO_JOB: dict[str, Any] = NewJob("", "", "")._asdict()
+_NO_JOB: dict[str, Any] = NewJob("", "", "")._asdict() | {"id": None, "queue": None, "task": None}
 _NO_TIES: dict[str, Any] = Ties()._asdict()
 
 

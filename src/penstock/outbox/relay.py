@@ -70,16 +70,17 @@ class Relay:
         What cannot be reached is waited for. What no waiting mends (no table, no right, a wrong URL) is
         raised, unless work had begun. With `burst` it ends when nothing is due, and waits for nothing.
         """
-        self._living = asyncio.ensure_future(self._burst() if burst else self._live())
+        living = self._living = asyncio.ensure_future(self._burst() if burst else self._live())
         try:
-            await self._living
+            await asyncio.wait({living})
         except asyncio.CancelledError:
-            if not self._living.done():  # it is we who are cancelled
-                self._living.cancel()
-                await asyncio.wait({self._living})
-                raise
+            living.cancel()
+            await asyncio.wait({living})
+            raise
         finally:
             await self._store.close()
+        if not living.cancelled():
+            living.result()
         return self.dispatched
 
     async def _burst(self) -> None:

@@ -140,8 +140,8 @@ class SqliteStore:
             now = now_by(self._clock)
             most = {"most": MOST_COUNTED}
             waiting, oldest, refused = connection.execute(self._sql["status"], most).fetchone()
-            errors = connection.execute(self._sql["refused"], {"limit": MOST_SHOWN}).fetchall()
-            shown = [Refused(*known, (at - now) / SECOND) for *known, at in errors]
+            errors = connection.execute(self._sql["refused"], {"limit": MOST_SHOWN})
+            shown = [Refused(*row)._replace(retry_in=(row[4] - now) / SECOND) for row in errors]
             return Status(waiting, 0.0 if oldest is None else (now - oldest) / SECOND, refused, tuple(shown))
 
         return await self._do(work)

@@ -7,8 +7,11 @@ with taken as (
     limit %(limit)s
     for update skip locked
 ),
-sized as (select seq, sum(size) over (order by seq) - size as before from taken)
+sized as (
+    select seq, sum(size) over (order by seq) as bytes, row_number() over (order by seq) as place
+    from taken
+)
 select o.seq, o.order_key, o.jobs, extract(epoch from coalesce(%(now)s::timestamptz, statement_timestamp()) - o.created_at)::float8, o.tries
 from sized join penstock_outbox o using (seq)
-where sized.before < %(bytes)s
+where sized.bytes <= %(bytes)s or sized.place = 1
 order by o.seq

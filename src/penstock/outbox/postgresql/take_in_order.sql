@@ -23,10 +23,10 @@ runs as (
     ) run
 ),
 sized as (
-    select seq, sum(size) over (order by seq) - size as before, row_number() over (order by seq) as place
+    select seq, sum(size) over (order by seq) as bytes, row_number() over (order by seq) as place
     from runs
 )
 select o.seq, o.order_key, o.jobs, extract(epoch from coalesce(%(now)s::timestamptz, statement_timestamp()) - o.created_at)::float8, o.tries
 from sized join penstock_outbox o using (seq)
-where sized.before < %(bytes)s and sized.place <= %(limit)s
+where (sized.bytes <= %(bytes)s or sized.place = 1) and sized.place <= %(limit)s
 order by o.seq
