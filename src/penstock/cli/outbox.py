@@ -90,7 +90,9 @@ def status(app: AppOption = None, as_json: JsonOption = False) -> None:
     say(_waiting(state))
     if state.errors:
         rows = [_row(refused) for refused in state.errors]
-        print_table(("id", "order key", "tries", "again", "error"), rows, "", spare=("order key",))
+        print_table(
+            ("id", "order key", "tries", "again", "error"), rows, "", spare=("order key",), whole=True
+        )
     if state.refused > len(state.errors):
         say(f"and {_number(state.refused - len(state.errors))} more", "bright_black")
 
