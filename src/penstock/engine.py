@@ -93,6 +93,15 @@ with another. `Retention.queue` may name such a shelf.
 **Finished is final.** A job that is completed, failed or cancelled never runs again; recovering a dead letter
 makes a new job, linked both ways, which takes over the key.
 
+**Lent connections.** `OnLent` is what an engine does inside a transaction that is not its own, over a
+connection that the caller lends (`penstock.lent`): rolled back, also to a savepoint, it never was; committed,
+it is as if the engine had done it then. What it makes is seen by nobody before. The verbs mean what they mean
+elsewhere, but for three things. *Time* is the time of the call, not of the commit. *Wake-ups* come with the
+commit where the database can send them; else who waits finds the job when it looks by itself. *Errors* of the
+caller's own driver come out as they are where they concern his transaction (a deadlock, a lost connection):
+he rolls back and begins again, as with statements of his own. An engine that is in no database of which a
+caller could have a connection has no such verbs: NotSupported.
+
 **Errors.** A server that cannot be reached raises EngineUnavailable (nothing happened) or OutcomeUnknown (the
 reply was lost). After an unknown enqueue, call again with the same ids and `again=True`; after an unknown
 claim, call `release` with its request id; after an unknown settle, settle again with the same tokens and
@@ -107,6 +116,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+from penstock.lent import AsyncLent, Dialect, Lent
 from penstock.model.breaker import Breaker, BreakerState, Circuit
 from penstock.model.job import Claim, DeadLetter, Enqueued, Held, Job, NewJob
 from penstock.model.limits import NO_LIMIT, Limit
@@ -633,4 +643,24 @@ class Engine(Protocol):
 
     async def parked(self) -> list[Parked]:
         """Every parked lane that holds jobs."""
+        ...
+
+
+class OnLent(Protocol):
+    """What an engine can do on a connection of the caller's: see "Lent connections" above."""
+
+    dialect: Dialect
+
+    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+        """Put jobs in, as `Engine.enqueue` does.
+
+        `again` must be said where an id may be known: a transaction may not survive to be told so. A
+        connection to another database than the engine's is InvalidOption, where that can be seen.
+        """
+        ...
+
+    async def aenqueue(
+        self, lent: AsyncLent, jobs: Sequence[NewJob], *, again: bool = False
+    ) -> list[Enqueued]:
+        """`enqueue` on a connection whose calls are awaited."""
         ...

@@ -113,6 +113,7 @@ def test_the_public_names_are_pinned() -> None:
         "MissingExtra",
         "NoOp",
         "Node",
+        "NotSupported",
         "OutcomeUnknown",
         "Penstock",
         "PenstockError",

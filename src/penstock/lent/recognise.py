@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.lent.connection import AsyncLent, Lent
+from penstock.lent.connection import AsyncLent, Dialect, Lent
 from penstock.lent.django import Django
 from penstock.lent.postgres import Asyncpg, AsyncPsycopg, Psycopg
 from penstock.lent.sqlalchemy import AsyncSqlAlchemy, SqlAlchemy
@@ -37,3 +37,13 @@ def lent(connection: object) -> Lent | AsyncLent:
         "(Connection, Session and their async twins) or Django (django.db.connection), "
         f"not {type(connection).__module__}.{type(connection).__qualname__}"
     )
+
+
+def require(lent: Lent | AsyncLent, dialect: Dialect) -> None:
+    """InvalidOption where the connection cannot be to the database in which the jobs live."""
+    if lent.dialect != dialect:
+        names = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
+        raise InvalidOption(
+            f"the jobs live in {names[dialect]}, and this connection is to {names[lent.dialect]}: a "
+            "transaction cannot span both. Give the app outbox=…, the URL of your own database"
+        )

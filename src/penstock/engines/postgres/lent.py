@@ -1,0 +1,63 @@
+"""Verbs inside the caller's own transaction: each one call of a SQL function, over his driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from penstock.engines.postgres.catalog import catalog
+from penstock.engines.postgres.new_jobs import as_json, decode
+from penstock.lent import AsyncLent, Dialect, Lent, Value, require
+from penstock.lent.failures import sqlstate
+from penstock.model.clock import Clock
+from penstock.model.errors import AccessRefused, SchemaMissing
+from penstock.model.job import Enqueued, NewJob
+
+_NO_SCHEMA = {"3F000", "42883", "42P01"}  # no such schema, function, table
+_NO_RIGHT = "42501"
+
+
+class PostgresOnLent:
+    """See `penstock.engine.OnLent`."""
+
+    dialect: Dialect = "postgresql"
+
+    def __init__(self, schema: str, clock: Clock) -> None:
+        self._schema = schema
+        self._clock = clock
+        self._sql = catalog(schema)
+
+    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+        require(lent, self.dialect)
+        with self._explained():
+            return decode(lent.fetch(self._sql["enqueue_lent"], as_json(jobs), again, self._now()))
+
+    async def aenqueue(
+        self, lent: AsyncLent, jobs: Sequence[NewJob], *, again: bool = False
+    ) -> list[Enqueued]:
+        require(lent, self.dialect)
+        with self._explained():
+            return decode(await lent.fetch(self._sql["enqueue_lent"], as_json(jobs), again, self._now()))
+
+    def _now(self) -> Value:
+        now = self._clock.now()
+        return None if now is None else now.isoformat()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What is wrong with the database itself is said in our words; the rest is the caller's."""
+        try:
+            yield
+        except Exception as error:
+            if sqlstate(error) in _NO_SCHEMA:
+                raise SchemaMissing(
+                    f"the database of this connection has no schema {self._schema!r} that fits: run "
+                    "`penstock migrate`; or, where your jobs live in another database, give the app "
+                    f"outbox=…: {error}"
+                ) from error
+            if sqlstate(error) == _NO_RIGHT:
+                raise AccessRefused(
+                    "the role of this connection may not enqueue, see PostgreSQL in docs/operating.md: "
+                    f"{error}"
+                ) from error
+            raise
