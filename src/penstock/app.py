@@ -8,12 +8,13 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.engine import Engine
+from penstock.lent import AsyncConnection, SyncConnection, lent
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import Duration, EngineError, OutcomeUnknown, in_seconds
 from penstock.model.limits import NO_LIMIT
 from penstock.model.names import check_schema
 from penstock.model.priority import PriorityOption
-from penstock.opening import make_engine, open_engine
+from penstock.opening import make_engine, on_lent, open_engine
 from penstock.ops import Diagnosis, Ops
 from penstock.outbox.box import Outbox, needed
 from penstock.outbox.relay import Relay
@@ -23,7 +24,7 @@ from penstock.runtime.options import WorkerOptions
 from penstock.tasks.access import Access
 from penstock.tasks.breakers import CircuitBreaker, make_breaker
 from penstock.tasks.call import Call
-from penstock.tasks.client import Client
+from penstock.tasks.client import Client, Putting
 from penstock.tasks.declare import Declare
 from penstock.tasks.declared import TaskOptions
 from penstock.tasks.events import calls_for
@@ -81,7 +82,8 @@ class Penstock(Scheduling):
         if self.settings.outbox is not None:
             self._outbox = Outbox(self.settings.outbox, self._clock, self.settings.keep_outbox_for)
         self._access = Access(self._connect, portable=is_sqlite(self.url))
-        self._client = Client(self._access)
+        self._put_lent: Putting | None = None  # in the place of the engine's own verbs
+        self._client = Client(self._access, self._putting)
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
         self.registry.schedules.source = lambda: self.name
@@ -195,21 +197,48 @@ class Penstock(Scheduling):
         return self.registry.queues
 
     # -- enqueue --------------------------------------------------------------------------------------
-    def enqueue_many(self, calls: Iterable[Call[T]]) -> list[JobHandle[T]]:
-        """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing."""
-        return self._client.send_many(list(calls))
+    def enqueue_many(
+        self, calls: Iterable[Call[T]], *, connection: SyncConnection | None = None
+    ) -> list[JobHandle[T]]:
+        """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing.
 
-    async def aenqueue_many(self, calls: Iterable[Call[T]]) -> list[JobHandle[T]]:
-        """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing."""
-        return await self._client.asend_many(list(calls))
+        With a `connection` to the engine's database, all of them as a part of its transaction.
+        """
+        if connection is None:
+            return self._client.send_many(list(calls))
+        return self._client.send_lent(list(calls), lent(connection))
 
-    def emit(self, event: str, payload: Mapping[str, Any] | None = None) -> list[JobHandle[Any]]:
+    async def aenqueue_many(
+        self, calls: Iterable[Call[T]], *, connection: SyncConnection | AsyncConnection | None = None
+    ) -> list[JobHandle[T]]:
+        """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing.
+
+        With a `connection` to the engine's database, all of them as a part of its transaction.
+        """
+        if connection is None:
+            return await self._client.asend_many(list(calls))
+        return await self._client.asend_lent(list(calls), lent(connection))
+
+    def emit(
+        self,
+        event: str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        connection: SyncConnection | None = None,
+    ) -> list[JobHandle[Any]]:
         """Put in a job of every task with `on=event`, all or none, with what each takes of the payload."""
-        return self._client.send_many(calls_for(self.registry, event, payload))
+        return self.enqueue_many(calls_for(self.registry, event, payload), connection=connection)
 
-    async def aemit(self, event: str, payload: Mapping[str, Any] | None = None) -> list[JobHandle[Any]]:
+    async def aemit(
+        self,
+        event: str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        connection: SyncConnection | AsyncConnection | None = None,
+    ) -> list[JobHandle[Any]]:
         """Put in a job of every task with `on=event`, all or none, with what each takes of the payload."""
-        return await self._client.asend_many(calls_for(self.registry, event, payload))
+        calls = calls_for(self.registry, event, payload)
+        return await self.aenqueue_many(calls, connection=connection)
 
     def flow(self, name: str) -> Flow:
         """A new flow: jobs with edges between them, enqueued as one."""
@@ -277,13 +306,18 @@ class Penstock(Scheduling):
     async def _connect(self) -> Engine:
         return await open_engine(self.url, self.schema, clock=self._clock, migrate=self.settings.migrate)
 
-    def move_to(self, url: str, clock: Clock) -> tuple[str, Clock]:
+    def _putting(self) -> Putting:
+        return self._put_lent or on_lent(self.url, self.schema, self._clock)
+
+    def move_to(
+        self, url: str, clock: Clock, put_lent: Putting | None = None
+    ) -> tuple[str, Clock, Putting | None]:
         """Point a closed app at another engine; where it was, to move back. For tests."""
         if self._access.is_open:
             raise EngineError("the app is open; close it before it moves to another engine")
         check_url(url)
-        before = self.url, self._clock
-        self.url, self._clock = url, clock
+        before = self.url, self._clock, self._put_lent
+        self.url, self._clock, self._put_lent = url, clock, put_lent
         self._access.portable = is_sqlite(url)
         return before
 

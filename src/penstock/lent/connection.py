@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    import sqlite3
 
 Dialect: TypeAlias = Literal["sqlite", "postgresql"]
 Value: TypeAlias = str | bool | int | float | None

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from penstock.lent.connection import AsyncLent, Dialect, Lent
-from penstock.lent.django import Django
-from penstock.lent.postgres import Asyncpg, AsyncPsycopg, Psycopg
-from penstock.lent.sqlalchemy import AsyncSqlAlchemy, SqlAlchemy
-from penstock.lent.sqlite import Aiosqlite, Sqlite
 from penstock.model.errors import InvalidOption
 
-_KINDS: dict[str, type[Lent | AsyncLent]] = {
-    "sqlite3.Connection": Sqlite,
-    "aiosqlite.core.Connection": Aiosqlite,
-    "psycopg.Connection": Psycopg,
-    "psycopg.AsyncConnection": AsyncPsycopg,
-    "asyncpg.connection.Connection": Asyncpg,
-    "asyncpg.pool.PoolConnectionProxy": Asyncpg,
-    "sqlalchemy.engine.base.Connection": SqlAlchemy,
-    "sqlalchemy.orm.session.Session": SqlAlchemy,
-    "sqlalchemy.orm.scoping.scoped_session": SqlAlchemy,
-    "sqlalchemy.ext.asyncio.engine.AsyncConnection": AsyncSqlAlchemy,
-    "sqlalchemy.ext.asyncio.session.AsyncSession": AsyncSqlAlchemy,
-    "sqlalchemy.ext.asyncio.scoping.async_scoped_session": AsyncSqlAlchemy,
-    "django.utils.connection.ConnectionProxy": Django,
-    "django.db.backends.base.base.BaseDatabaseWrapper": Django,
+_SQLITE, _POSTGRES = "penstock.lent.sqlite", "penstock.lent.postgres"
+_SQLALCHEMY, _DJANGO = "penstock.lent.sqlalchemy", "penstock.lent.django"
+_KINDS = {
+    "sqlite3.Connection": (_SQLITE, "Sqlite"),
+    "aiosqlite.core.Connection": (_SQLITE, "Aiosqlite"),
+    "psycopg.Connection": (_POSTGRES, "Psycopg"),
+    "psycopg.AsyncConnection": (_POSTGRES, "AsyncPsycopg"),
+    "asyncpg.connection.Connection": (_POSTGRES, "Asyncpg"),
+    "asyncpg.pool.PoolConnectionProxy": (_POSTGRES, "Asyncpg"),
+    "sqlalchemy.engine.base.Connection": (_SQLALCHEMY, "SqlAlchemy"),
+    "sqlalchemy.orm.session.Session": (_SQLALCHEMY, "SqlAlchemy"),
+    "sqlalchemy.orm.scoping.scoped_session": (_SQLALCHEMY, "SqlAlchemy"),
+    "sqlalchemy.ext.asyncio.engine.AsyncConnection": (_SQLALCHEMY, "AsyncSqlAlchemy"),
+    "sqlalchemy.ext.asyncio.session.AsyncSession": (_SQLALCHEMY, "AsyncSqlAlchemy"),
+    "sqlalchemy.ext.asyncio.scoping.async_scoped_session": (_SQLALCHEMY, "AsyncSqlAlchemy"),
+    "django.utils.connection.ConnectionProxy": (_DJANGO, "Django"),
+    "django.db.backends.base.base.BaseDatabaseWrapper": (_DJANGO, "Django"),
 }
 
 
@@ -31,7 +31,9 @@ def lent(connection: object) -> Lent | AsyncLent:
     """The connection as we use it; InvalidOption for what is none that we know."""
     for base in type(connection).__mro__:
         if kind := _KINDS.get(f"{base.__module__}.{base.__qualname__}"):
-            return kind(connection)
+            module, name = kind
+            found: Lent | AsyncLent = getattr(import_module(module), name)(connection)
+            return found
     raise InvalidOption(
         "connection= takes an open connection of sqlite3, aiosqlite, psycopg, asyncpg, SQLAlchemy "
         "(Connection, Session and their async twins) or Django (django.db.connection), "
