@@ -16,6 +16,8 @@ from penstock.model.names import check_schema
 from penstock.model.priority import PriorityOption
 from penstock.opening import make_engine, on_lent, open_engine
 from penstock.ops import Diagnosis, Ops
+from penstock.outbox.box import Outbox, needed
+from penstock.outbox.relay import Relay
 from penstock.runtime.host import WorkerHost
 from penstock.runtime.inprocess import InProcessWorker
 from penstock.runtime.options import WorkerOptions
@@ -56,6 +58,7 @@ class Penstock(Scheduling):
         self,
         url: str | None = None,
         *,
+        outbox: str | None = None,
         schema: str | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
@@ -63,16 +66,21 @@ class Penstock(Scheduling):
     ) -> None:
         """Settings come from the environment where they are not given here.
 
+        `outbox` is the URL of your own database, where that is not the engine's: what is enqueued with
+        `connection=` is then written there, and brought to the engine by `penstock relay`.
         Declared schedules are kept under the app's `name`, by default that of its module and variable. Two
         apps on one engine that are made in the same place need one each.
         """
         self._name = name
         self._made_in: str = sys._getframe(1).f_globals.get("__name__", "")
-        self.settings = _settings(settings, url, schema)
+        self.settings = _settings(settings, url, schema, outbox)
         self.url = self.settings.url
         self.schema = check_schema(self.settings.schema_name)
         self._clock = clock or EngineClock()
         check_url(self.url)
+        self._outbox: Outbox | None = None
+        if self.settings.outbox is not None:
+            self._outbox = Outbox(self.settings.outbox, self._clock, self.settings.keep_outbox_for)
         self._access = Access(self._connect, portable=is_sqlite(self.url))
         self._put_lent: Putting | None = None  # in the place of the engine's own verbs
         self._client = Client(self._access, self._putting)
@@ -258,9 +266,12 @@ class Penstock(Scheduling):
         """What is safe and what is not about the place where jobs live; the app need not be open."""
         engine = make_engine(self.url, self.schema, self._clock)
         try:
-            return Diagnosis(await engine.examine(), self.settings.accepted)
+            found = await engine.examine()
         finally:
             await engine.close()
+        if self._outbox is not None:
+            found = [*found, await self._outbox.examine()]
+        return Diagnosis(found, self.settings.accepted)
 
     async def aopen(self) -> None:
         """Open the engine on the running event loop."""
@@ -373,12 +384,35 @@ class Penstock(Scheduling):
         host = self.worker_host(app_ref=app_ref, queues=queues, slots=slots, lease=lease, grace=grace)
         return InProcessWorker(host, self._heart_engine)
 
+    @property
+    def outbox(self) -> Outbox:
+        """The app's outbox; InvalidOption where it has none."""
+        return needed(self._outbox)
+
+    def relay(self) -> Relay:
+        """A relay inside this process: `await app.relay().run()`; any number may run, anywhere."""
+        return self.outbox.relay(self._relay_engine)
+
+    @asynccontextmanager
+    async def _relay_engine(self) -> AsyncIterator[Engine]:
+        """The app's engine where it is open here, else one of its own."""
+        if self._access.is_open_here:
+            yield self.engine
+            return
+        async with self._another_engine() as engine:
+            yield engine
+
     @asynccontextmanager
     async def _heart_engine(self) -> AsyncIterator[Engine]:
         """An engine for the heartbeat's own loop; a database in memory has only the one."""
         if in_memory(self.url):
             yield self.engine
             return
+        async with self._another_engine() as engine:
+            yield engine
+
+    @asynccontextmanager
+    async def _another_engine(self) -> AsyncIterator[Engine]:
         engine = await self._connect()
         try:
             yield engine
@@ -386,10 +420,10 @@ class Penstock(Scheduling):
             await engine.close()
 
 
-def _settings(given: Settings | None, url: str | None, schema: str | None) -> Settings:
+def _settings(given: Settings | None, url: str | None, schema: str | None, outbox: str | None) -> Settings:
     from penstock.tasks.settings import Settings  # noqa: PLC0415 - pydantic, when an app is made
 
-    named = {"url": url, "schema_name": schema}
+    named = {"url": url, "schema_name": schema, "outbox": outbox}
     chosen: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
     return Settings(**chosen) if given is None else given.model_copy(update=chosen)
 

@@ -1,1 +1,1 @@
-"""Jobs for an engine in another place, written in the caller's own transaction, and brought there by relays."""
+"""Jobs for an engine in another place, written in the caller's transaction, and brought there by relays."""

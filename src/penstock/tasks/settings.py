@@ -31,6 +31,8 @@ class Settings(BaseModel):
         repr=False,
         min_length=1,
     )
+    outbox: str | None = Field(default=None, repr=False, min_length=1)  # the URL of the user's own database
+    keep_outbox_for: float = Field(default=DAY, ge=0, le=MAX_SECONDS)  # seconds since the dispatch
     schema_name: str = Field(default="penstock", validation_alias=_named("PENSTOCK_SCHEMA"))
     accept_unsafe: str = ""  # names of what is unsafe about the engine, with commas between them
     migrate: bool | None = None  # bring the schema up to date when opening; None: not on PostgreSQL
