@@ -41,6 +41,7 @@ from penstock.tasks.schedules import name_of
 from penstock.tasks.scheduling import Scheduling
 from penstock.tasks.task import Task
 from penstock.tasks.urls import check_url, in_memory, is_sqlite, masked
+from penstock.transacting import AppTransactions, StandIn, Where
 
 if TYPE_CHECKING:
     from penstock.tasks.settings import Settings
@@ -82,8 +83,9 @@ class Penstock(Scheduling):
         if self.settings.outbox is not None:
             self._outbox = Outbox(self.settings.outbox, self._clock, self.settings.keep_outbox_for)
         self._access = Access(self._connect, portable=is_sqlite(self.url))
-        self._put_lent: Putting | None = None  # in the place of the engine's own verbs
-        self._client = Client(self._access, self._putting)
+        self._put_lent: StandIn | None = None  # in the place of the engine's own verbs
+        self._transactions = AppTransactions(self._where, lambda: self.engine, self.settings.concurrency)
+        self._client = Client(self._access, self._putting, self._transactions)
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
         self.registry.schedules.source = lambda: self.name
@@ -280,6 +282,7 @@ class Penstock(Scheduling):
     async def aclose(self) -> None:
         """Close the engine; inside nested blocks, the outermost does."""
         await self._access.aclose()
+        self._transactions.close()
 
     def open(self) -> None:
         """Open the engine in a program without an event loop."""
@@ -288,6 +291,7 @@ class Penstock(Scheduling):
     def close(self) -> None:
         """Close the engine; inside nested blocks, the outermost does."""
         self._access.close()
+        self._transactions.close()
 
     async def __aenter__(self) -> Self:
         await self.aopen()
@@ -309,15 +313,24 @@ class Penstock(Scheduling):
     def _putting(self) -> Putting:
         return self._put_lent or on_lent(self.url, self.schema, self._clock)
 
+    def _where(self) -> Where:
+        return Where(self.url, self.schema, self._clock, self.settings.outbox is not None)
+
+    @property
+    def transactions(self) -> AppTransactions:
+        """What its handlers may do in transactions."""
+        return self._transactions
+
     def move_to(
-        self, url: str, clock: Clock, put_lent: Putting | None = None
-    ) -> tuple[str, Clock, Putting | None]:
+        self, url: str, clock: Clock, put_lent: StandIn | None = None
+    ) -> tuple[str, Clock, StandIn | None]:
         """Point a closed app at another engine; where it was, to move back. For tests."""
         if self._access.is_open:
             raise EngineError("the app is open; close it before it moves to another engine")
         check_url(url)
         before = self.url, self._clock, self._put_lent
         self.url, self._clock, self._put_lent = url, clock, put_lent
+        self._transactions.stand_in = put_lent
         self._access.portable = is_sqlite(url)
         return before
 
@@ -365,6 +378,7 @@ class Penstock(Scheduling):
             limited=frozenset(q.name for q in chosen if q.concurrency is not None or q.limit != NO_LIMIT),
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
         )
+        self._transactions.most = options.slots
         engine = self.engine if self._access.is_open_here else make_engine(self.url, self.schema, self._clock)
         return WorkerHost(
             engine=engine, registry=self.registry, options=options, url=self.url, schema=self.schema

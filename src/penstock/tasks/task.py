@@ -195,11 +195,11 @@ class Task(Sendable[P, R]):
 
     async def run(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run an async handler with decoded arguments."""
-        return await (self.fn(Context(link, self.client), **args) if self.takes_context else self.fn(**args))
+        return await (self.fn(Context(link, self), **args) if self.takes_context else self.fn(**args))
 
     def run_sync(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run a sync handler with decoded arguments."""
-        return self.fn(SyncContext(link, self.client), **args) if self.takes_context else self.fn(**args)
+        return self.fn(SyncContext(link, self), **args) if self.takes_context else self.fn(**args)
 
     def closed(self) -> str | None:
         """Why its jobs must not run now; None while the gates of the task and its queue are open."""
