@@ -13,6 +13,7 @@ from penstock.engines.sqlite import effects, enqueue, schema, settle
 from penstock.engines.sqlite.failures import is_busy, typed
 from penstock.engines.sqlite.files import Files
 from penstock.engines.sqlite.freed import finish
+from penstock.engines.sqlite.held import HeldConnection
 from penstock.engines.sqlite.instants import now_by
 from penstock.engines.sqlite.lock import FairLock
 from penstock.engines.sqlite.session import Tx
@@ -96,6 +97,8 @@ class SqliteOnLent:
     def _check_file(self, connection: sqlite3.Connection) -> None:
         """InvalidOption where the connection is to another file than the engine's."""
         [main] = [row["file"] for row in connection.execute("pragma database_list") if row["name"] == "main"]
+        if self._files.in_memory and isinstance(connection, HeldConnection):
+            return  # that of ctx.transaction(): the engine's only one
         if self._files.in_memory or not main or os.path.realpath(main) != self._files.database:
             raise InvalidOption(
                 f"the jobs live in {self._files.database}, and this connection is to "

@@ -123,16 +123,10 @@ class AsyncHeld:
         return await self._servant.do(lambda: Rows(self._held.execute(sql, values)))
 
     async def commit(self) -> None:
-        try:
-            await self._servant.do(self._held.commit)
-        finally:
-            self._servant.dismiss()
+        await self._servant.finish(self._held.commit)
 
     async def rollback(self) -> None:
-        try:
-            await self._servant.do(self._held.rollback)
-        finally:
-            self._servant.dismiss()
+        await self._servant.finish(self._held.rollback)
 
 
 class Rows:
