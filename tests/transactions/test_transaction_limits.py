@@ -257,7 +257,10 @@ def _cut_at_commit(tx: Any, got_through: bool) -> None:
     tx.connection.pgconn.finish() if not got_through else None
 
 
-async def test_redis_says_what_to_do_instead(request: pytest.FixtureRequest, tmp_path: Any) -> None:
+async def test_redis_says_what_to_do_instead(
+    request: pytest.FixtureRequest, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_ACCEPT_UNSAFE", "persistence")
     place = make_place("redis", tmp_path, request)
     app = Penstock(place.address, schema=place.schema)
     said: list[str] = []
