@@ -83,7 +83,7 @@ class Penstock(Scheduling):
             self._outbox = Outbox(self.settings.outbox, self._clock, self.settings.keep_outbox_for)
         self._access = Access(self._connect, portable=is_sqlite(self.url))
         self._put_lent: Putting | None = None  # in the place of the engine's own verbs
-        self._client = Client(self._access, self._putting)
+        self._client = Client(self._access, self._putting, relayed=self._outbox is not None)
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
         self.registry.schedules.source = lambda: self.name
@@ -307,6 +307,8 @@ class Penstock(Scheduling):
         return await open_engine(self.url, self.schema, clock=self._clock, migrate=self.settings.migrate)
 
     def _putting(self) -> Putting:
+        if self._put_lent is None and self._outbox is not None:
+            return self._outbox.writer
         return self._put_lent or on_lent(self.url, self.schema, self._clock)
 
     def move_to(

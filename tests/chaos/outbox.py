@@ -19,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 from tests.acceptance.fleet import new_database
 from tests.chaos.stage import Stage, arguments, stage, until, verdict
@@ -45,7 +45,7 @@ class Relays:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._kill_on)
 
-    def __enter__(self) -> Relays:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -159,8 +159,8 @@ def _run(made: Stage, tasks: ModuleType, rows: int, given: argparse.Namespace, r
     runs = _judge(made, tasks, orders, faults)
     figures = (
         f"{len(orders.committed):,} orders committed, {orders._n - len(orders.committed):,} rolled back, "
-        f"{relays.killed} kills of {given.relays} relays, Redis away for {given.down:g} s and dispatching again "
-        f"{back_in:.1f} s later; all dispatched in {dispatched_in:.0f} s; {runs:,} runs"
+        f"{relays.killed} kills of {given.relays} relays, Redis away for {given.down:g} s, "
+        f"dispatching again {back_in:.1f} s later; all dispatched in {dispatched_in:.0f} s; {runs:,} runs"
     )
     return verdict(made, faults, figures)
 
@@ -170,7 +170,7 @@ def _feed(made: Stage, orders: Orders, rows: int, down: float) -> float:
     server = made.server
     assert isinstance(server, RedisServer)
     outage = threading.Thread(target=lambda: (server.stop(), time.sleep(down), server.start()))
-    written, back_in = 0, -1.0
+    written = 0
     while written < rows - SLOW or outage.is_alive():
         if written < rows - SLOW:
             written += orders.write(rows - SLOW - written)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,30 +33,32 @@ class Writer:
         self._file = os.path.realpath(sqlite_path(url)) if self.dialect == "sqlite" else None
         self._clock = clock
 
-    def enqueue(
-        self, lent: Lent, jobs: Sequence[NewJob], orders: Mapping[str, str] | None = None
-    ) -> list[Enqueued]:
-        """Write the jobs; `orders` are their order keys, by job id."""
+    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:  # noqa: ARG002 - an id is a row's, however often it comes
+        """Write the jobs."""
         self._check_dialect(lent)
         if self._file is not None:
             self._check_file(lent.fetch(_FILE))
         with _explained():
-            lent.fetch(*self._insert(jobs, orders or {}))
+            lent.fetch(*self._insert(jobs))
         return _answers(jobs)
 
     async def aenqueue(
-        self, lent: AsyncLent, jobs: Sequence[NewJob], orders: Mapping[str, str] | None = None
+        self,
+        lent: AsyncLent,
+        jobs: Sequence[NewJob],
+        *,
+        again: bool = False,  # noqa: ARG002 - as above
     ) -> list[Enqueued]:
         """The same over a connection whose calls are awaited."""
         self._check_dialect(lent)
         if self._file is not None:
             self._check_file(await lent.fetch(_FILE))
         with _explained():
-            await lent.fetch(*self._insert(jobs, orders or {}))
+            await lent.fetch(*self._insert(jobs))
         return _answers(jobs)
 
-    def _insert(self, jobs: Sequence[NewJob], orders: Mapping[str, str]) -> tuple[Any, ...]:
-        rows = json.dumps([_row(together, orders) for together in _parcels(jobs)], ensure_ascii=False)
+    def _insert(self, jobs: Sequence[NewJob]) -> tuple[Any, ...]:
+        rows = json.dumps([_row(together) for together in _parcels(jobs)], ensure_ascii=False)
         if self.dialect == "sqlite":
             return (sql("sqlite")["insert"], rows, now_by(self._clock))
         now = self._clock.now()
@@ -89,8 +91,8 @@ def _parcels(jobs: Sequence[NewJob]) -> Iterator[list[NewJob]]:
             yield [job]
 
 
-def _row(jobs: Sequence[NewJob], orders: Mapping[str, str]) -> dict[str, str | None]:
-    keys = {orders[job.id] for job in jobs if job.id in orders}
+def _row(jobs: Sequence[NewJob]) -> dict[str, str | None]:
+    keys = {job.order for job in jobs if job.order is not None}
     if len(keys) > 1:
         raise InvalidOption("jobs of one flow are dispatched in one step: they can have one order= only")
     return {"id": jobs[0].id, "jobs": parcel.write(jobs), "order_key": keys.pop() if keys else None}

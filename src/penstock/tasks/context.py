@@ -83,6 +83,7 @@ class _BaseContext:
             raise InvalidOption(f"{call!r} was made by a task of another app; enqueue it with that app")
         if call.sent:
             raise InvalidOption(f"{call!r} has been enqueued already; make one call() per job")
+        call.refuse_order()
         call.task.admit()
         call.sent = True
         self._link.follow(call.job)
