@@ -20,7 +20,7 @@ app.queue(
 _own = threading.local()
 
 TABLES = (
-    "create table orders (n integer primary key, job_id text not null, key text not null, order_key text)",
+    "create table orders (n integer primary key, job_id text not null, key text not null)",
     "create table charged (key text primary key)",
     "create table charges (n integer not null, key text not null)",
     "create table runs (n integer not null, job_id text not null)",
@@ -40,6 +40,12 @@ def execute(connection: Any, sql: str, *values: Any) -> Any:
     if not isinstance(connection, sqlite3.Connection):
         sql = sql.replace("?", "%s")
     return connection.execute(sql, values)
+
+
+def insert(connection: Any, table: str, rows: list[tuple[Any, ...]]) -> None:
+    """All rows in one statement."""
+    sql = f"insert into {table} values " + ", ".join(f"({', '.join('?' * len(row))})" for row in rows)
+    execute(connection, sql, *(value for row in rows for value in row))
 
 
 @app.task
