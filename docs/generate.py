@@ -52,6 +52,8 @@ SETTINGS = {
     "keep_for": "seconds that finished jobs are kept",
     "clean_up_at": "the time of day, in UTC, at which what is older than `keep_for` is removed",
     "keep_dead_letters_for": "seconds that dead letters are kept",
+    "keep_effects_for": "seconds that `ctx.once()` remembers an effect; not set: 60 days, or as long as a "
+    "job may run again",
     "max_args_bytes": "the largest payload, as JSON",
     "max_result_bytes": "the largest result; a larger one is dropped, the job completes",
 }

@@ -41,6 +41,7 @@ from penstock.tasks.schedules import name_of
 from penstock.tasks.scheduling import Scheduling
 from penstock.tasks.task import Task
 from penstock.tasks.urls import check_url, in_memory, is_sqlite, masked
+from penstock.transacting import AppTransactions, StandIn, Where
 
 if TYPE_CHECKING:
     from penstock.tasks.settings import Settings
@@ -82,8 +83,11 @@ class Penstock(Scheduling):
         if self.settings.outbox is not None:
             self._outbox = Outbox(self.settings.outbox, self._clock, self.settings.keep_outbox_for)
         self._access = Access(self._connect, portable=is_sqlite(self.url))
-        self._put_lent: Putting | None = None  # in the place of the engine's own verbs
-        self._client = Client(self._access, self._putting, relayed=self._outbox is not None)
+        self._put_lent: StandIn | None = None  # in the place of the engine's own verbs
+        self._transactions = AppTransactions(self._where, lambda: self.engine, self.settings.concurrency)
+        self._client = Client(
+            self._access, self._putting, self._transactions, relayed=self._outbox is not None
+        )
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
         self.registry.schedules.source = lambda: self.name
@@ -109,10 +113,10 @@ class Penstock(Scheduling):
         """Make a task of a function: `@app.task`, or `@app.task(queue="email", timeout=30)`.
 
         Options: queue, name, description, timeout, key, retry, priority, execute, expire_after, classify,
-        enabled, when_disabled, rate, rate_key, concurrency, needs, on and unique. `rate` and `concurrency`
-        hold over all workers, with `rate_key` for each key by itself; `needs` names breakers, `on` an event;
-        `unique` says for how long a key keeps others out. What is not given is inherited from the queue, then
-        from the settings.
+        enabled, when_disabled, rate, rate_key, concurrency, needs, on, unique and effects_for. `rate` and
+        `concurrency` hold over all workers, with `rate_key` for each key by itself; `needs` names breakers,
+        `on` an event; `unique` says for how long a key keeps others out, `effects_for` for how long
+        `ctx.once()` remembers. What is not given is inherited from the queue, then from the settings.
         """
         return self._declare
 
@@ -280,6 +284,7 @@ class Penstock(Scheduling):
     async def aclose(self) -> None:
         """Close the engine; inside nested blocks, the outermost does."""
         await self._access.aclose()
+        self._transactions.close()
 
     def open(self) -> None:
         """Open the engine in a program without an event loop."""
@@ -288,6 +293,7 @@ class Penstock(Scheduling):
     def close(self) -> None:
         """Close the engine; inside nested blocks, the outermost does."""
         self._access.close()
+        self._transactions.close()
 
     async def __aenter__(self) -> Self:
         await self.aopen()
@@ -311,15 +317,24 @@ class Penstock(Scheduling):
             return self._outbox.writer
         return self._put_lent or on_lent(self.url, self.schema, self._clock)
 
+    def _where(self) -> Where:
+        return Where(self.url, self.schema, self._clock, self.settings.outbox is not None)
+
+    @property
+    def transactions(self) -> AppTransactions:
+        """What its handlers may do in transactions."""
+        return self._transactions
+
     def move_to(
-        self, url: str, clock: Clock, put_lent: Putting | None = None
-    ) -> tuple[str, Clock, Putting | None]:
+        self, url: str, clock: Clock, put_lent: StandIn | None = None
+    ) -> tuple[str, Clock, StandIn | None]:
         """Point a closed app at another engine; where it was, to move back. For tests."""
         if self._access.is_open:
             raise EngineError("the app is open; close it before it moves to another engine")
         check_url(url)
         before = self.url, self._clock, self._put_lent
         self.url, self._clock, self._put_lent = url, clock, put_lent
+        self._transactions.stand_in = put_lent
         self._access.portable = is_sqlite(url)
         return before
 
@@ -367,6 +382,7 @@ class Penstock(Scheduling):
             limited=frozenset(q.name for q in chosen if q.concurrency is not None or q.limit != NO_LIMIT),
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
         )
+        self._transactions.most = options.slots
         engine = self.engine if self._access.is_open_here else make_engine(self.url, self.schema, self._clock)
         return WorkerHost(
             engine=engine, registry=self.registry, options=options, url=self.url, schema=self.schema

@@ -134,6 +134,7 @@ def test_the_public_names_are_pinned() -> None:
         "SyncContext",
         "Task",
         "Throttle",
+        "TransactionTooLong",
         "UnknownQueue",
         "UnknownTask",
         "Unrecoverable",

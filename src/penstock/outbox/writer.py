@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
+from penstock import crash_points
 from penstock.engines.sqlite.instants import now_by
 from penstock.lent import AsyncLent, Lent
 from penstock.model.clock import Clock
@@ -15,7 +15,7 @@ from penstock.model.errors import InvalidOption
 from penstock.model.job import Enqueued, NewJob
 from penstock.model.states import State
 from penstock.outbox import parcel
-from penstock.outbox.store import dialect_of, missing
+from penstock.outbox.store import dialect_of, explained
 from penstock.outbox.tables import sql
 from penstock.tasks.urls import sqlite_path
 
@@ -38,8 +38,9 @@ class Writer:
         self._check_dialect(lent)
         if self._file is not None:
             self._check_file(lent.fetch(_FILE))
-        with _explained():
+        with explained("penstock_outbox"):
             lent.fetch(*self._insert(jobs))
+        crash_points.passing("outbox-written")
         return _answers(jobs)
 
     async def aenqueue(
@@ -53,8 +54,9 @@ class Writer:
         self._check_dialect(lent)
         if self._file is not None:
             self._check_file(await lent.fetch(_FILE))
-        with _explained():
+        with explained("penstock_outbox"):
             await lent.fetch(*self._insert(jobs))
+        crash_points.passing("outbox-written")
         return _answers(jobs)
 
     def _insert(self, jobs: Sequence[NewJob]) -> tuple[Any, ...]:
@@ -106,15 +108,3 @@ def _state(job: NewJob) -> State:
     if job.ties is not None and job.ties.after:
         return State.BLOCKED
     return State.DELAYED if job.delay > 0 or job.window.kind == "debounce" else State.WAITING
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Whichever driver says it: a missing table can be made."""
-    try:
-        yield
-    except Exception as error:
-        text = str(error).partition("\n")[0]
-        if "penstock_outbox" in text and ("does not exist" in text or "no such table" in text):
-            raise missing(text) from error
-        raise

@@ -16,6 +16,7 @@ from penstock.tasks.call import Call
 from penstock.tasks.gather import in_groups
 from penstock.tasks.handle import JobHandle
 from penstock.tasks.home import Opened, Work
+from penstock.tasks.transacting import Transacting
 
 R = TypeVar("R")
 
@@ -36,9 +37,17 @@ class Putting(Protocol):
 class Client:
     """Every verb in two forms: the plain one blocks, the one with an `a` is awaited."""
 
-    def __init__(self, access: Access, putting: Callable[[], Putting], *, relayed: bool = False) -> None:
+    def __init__(
+        self,
+        access: Access,
+        putting: Callable[[], Putting],
+        transacting: Transacting,
+        *,
+        relayed: bool = False,
+    ) -> None:
         self.access = access
         self._putting = putting
+        self.transacting = transacting  # what handlers may do in transactions
         self._relayed = relayed  # what is put in on a lent connection goes through an outbox
 
     def check_order(self) -> None:

@@ -69,6 +69,9 @@ class Settings(BaseModel):
     keep_for: float | None = Field(default=DAY, ge=0, le=MAX_SECONDS)  # seconds since the end
     clean_up_at: time = time(3)  # of the day, in UTC: when what is older than keep_for is removed
     keep_dead_letters_for: float = Field(default=30 * DAY, ge=0, le=MAX_SECONDS)
+    keep_effects_for: float | None = Field(
+        default=None, ge=0, le=MAX_SECONDS
+    )  # seconds; None: 60 days, or as long as a job of the task may run again
     max_args_bytes: int = Field(default=MAX_ARGS_BYTES, ge=2)
     max_result_bytes: int = Field(default=MAX_RESULT_BYTES, ge=2)
 

@@ -17,6 +17,7 @@ from penstock.tasks.arguments import Arguments
 from penstock.tasks.call import Call
 from penstock.tasks.context import Context, SyncContext
 from penstock.tasks.declared import Declared, Execute
+from penstock.tasks.effects import effects_for
 from penstock.tasks.ids import new_id
 from penstock.tasks.inherit import (
     INHERIT,
@@ -201,11 +202,11 @@ class Task(Sendable[P, R]):
 
     async def run(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run an async handler with decoded arguments."""
-        return await (self.fn(Context(link, self.client), **args) if self.takes_context else self.fn(**args))
+        return await (self.fn(Context(link, self), **args) if self.takes_context else self.fn(**args))
 
     def run_sync(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run a sync handler with decoded arguments."""
-        return self.fn(SyncContext(link, self.client), **args) if self.takes_context else self.fn(**args)
+        return self.fn(SyncContext(link, self), **args) if self.takes_context else self.fn(**args)
 
     def closed(self) -> str | None:
         """Why its jobs must not run now; None while the gates of the task and its queue are open."""
@@ -258,11 +259,19 @@ class Task(Sendable[P, R]):
         before = overrides.read(plan.options) if plan.options else overrides.Overrides()
         limit = before.timeout if timeout is INHERIT else time_limit("timeout", timeout)
         chosen = before.retry if retry is None else retry
-        return replace(
-            plan,
-            max_attempts=policy(chosen, self.retry).attempts,
-            options=overrides.write(chosen, limit),
-        )
+        tries = policy(chosen, self.retry)
+        if self.takes_context:
+            self._effects_for(tries, nearest(limit, self.timeout))  # refuses what is too short for these
+        return replace(plan, max_attempts=tries.attempts, options=overrides.write(chosen, limit))
+
+    def effects_for(self, options: str | None) -> float:
+        """The seconds for which the effects of a job with these stored options are remembered."""
+        return self._effects_for(self.policy_for(options), self.timeout_for(options))
+
+    def _effects_for(self, retry: Retry, timeout: float | None) -> float:
+        declared = self.declared
+        what = f"a job of task {self.name!r}"
+        return effects_for(what, declared.effects_for, declared.lifetimes, retry, timeout)
 
 
 # The four below differ only in what calling the task in place takes and returns.
