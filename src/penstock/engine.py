@@ -32,10 +32,12 @@ already, those count from then on.
 
 *Fairness.* The limited lanes of a queue take turns. A lane's turn is the rank of its first waiting job, but
 no earlier than OLDEST_TURN ago, plus what the lane owes: TURN_COST for each job claimed from it, worked off
-as time passes. A claim takes, over all lanes, first what has the earliest turn, as if it took one job after
-the other: the next of the same lane by its own rank, and TURN_COST later; jobs of the open lane by their
-rank, but no earlier than OLDEST_TURN ago. Of equal turns any may be first. So priorities hold between lanes,
-and one lane's million jobs do not stop the others.
+as time passes. Where, as a claim begins, every lane of a queue that may start something owes, the least that
+one of them does is forgiven to all lanes of the queue: what a lane had while nobody else wanted anything is
+not held against it. A claim takes, over all lanes, first what has the earliest turn, as if it took one job
+after the other: the next of the same lane by its own rank, and TURN_COST later; jobs of the open lane by
+their rank, but no earlier than OLDEST_TURN ago. Of equal turns any may be first. So priorities hold between
+lanes, and one lane's million jobs do not stop the others.
 
 *What comes of a claim that is held back:* `next_in` says after how many seconds it is worth asking again,
 where only time is needed (a rate, a cooldown, an open breaker): the soonest of the queues that start nothing
@@ -50,10 +52,10 @@ answered with the holder and not made. How long it is held is the window of the 
 *record*, while the holder's record lives, finished or not; *unfinished*, until it ends; *started*, until it
 is first claimed (back in line it does not get it again) or ends; *period*, for so many seconds from its
 enqueueing and at least until it ends, also when its record is gone; *debounce*, like *started*: meanwhile a
-newcomer replaces its payload, owner, options and priority, puts its due time off to the newcomer's delay plus
-the newcomer's window from now (its expiry moves with it), and is answered as a duplicate. A debounced job
-itself comes in delayed by its delay plus its window. A job that loses its record loses its key, but for a
-period's rest, during which it is answered as completed.
+newcomer replaces its payload, owner, options, priority and lane (but for a parked one), puts its due time
+off to the newcomer's delay plus the newcomer's window from now (its expiry moves with it), and is answered as
+a duplicate. A debounced job itself comes in delayed by its delay plus its window. A job that loses its record
+loses its key, but for a period's rest, during which it is answered as completed.
 
 **Ties.** A job may wait for others (`Ties.after`): it is *blocked* until each has ended. An edge is resolved
 when the job it names completes. Where that job fails or is cancelled, `on_failure` decides: *fail*, the

@@ -134,8 +134,10 @@ class Ops:
     async def set_breaker(self, name: str, circuit: Circuit) -> None:
         """Close or open a breaker by hand; ActionRefused where there is none of that name."""
         if not await self._engine.set_breaker(name, circuit):
-            known = ", ".join(found.breaker.name for found in await self._engine.breakers())
-            raise ActionRefused(f"there is no breaker {name!r}; {known or 'none is declared'}")
+            known = ", ".join(found.breaker.name for found in await self._engine.breakers()) or "none"
+            raise ActionRefused(
+                f"there is no breaker {name!r}; known are: {known}. A worker tells of its own as it starts"
+            )
 
     # -- jobs ---------------------------------------------------------------------------------------
     async def job(self, job_id: str) -> Job:

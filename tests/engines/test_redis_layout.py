@@ -96,6 +96,8 @@ PATTERNS = [
     "ready:.+",
     "turn:.+>.+",
     "owing:.+>.+",
+    "debts:.+>.+",
+    "turns",
     "aged:.+>.+",
     "resting:.+>.+",
     "breakers",
@@ -166,7 +168,8 @@ async def live_by_schedule(engine) -> None:
 
 
 async def live_under_limits(engine, clock: FakeClock) -> None:
-    """Lanes in every place where one can stand: aged, owing, resting, waiting for its turn, and idle."""
+    """Lanes in every place where one can stand: aged, owing, resting, waiting for its turn, and idle; and one
+    that is forgiven what it owes."""
     await engine.put_breakers([Breaker(name="mail")])
     await engine.set_breaker("mail", Circuit.OPEN)
     slow, fast = "limited>slow", "limited>fast"
@@ -181,6 +184,9 @@ async def live_under_limits(engine, clock: FakeClock) -> None:
     await engine.enqueue(news(2, "limited", lane=f"{slow}>resting", priority=1))
     assert len(await claim(engine, "limited", worker=worker, limit=2)) == 2
     await engine.enqueue(news(1, "limited", lane=f"{fast}>turn"))
+    await engine.enqueue(news(3, "alone", lane="alone>task"))
+    for _ in range(2):
+        assert len(await claim(engine, "alone", worker=worker, limit=1)) == 1
 
 
 @pytest.mark.parametrize("name", ["a:b", "a{b", "a}b", "a?b", "a b", "a\nb", "", "x" * 129])

@@ -82,7 +82,7 @@ def tidy(tx: Tx) -> None:
     """Drop lanes that nobody waits in, and fold the log into the file."""
     tx.fold_log = True
     tx.change("lanes_drop_empty")
-    tx.change("lanes_drop_idle", (tx.now,))
+    tx.change("lanes_drop_idle", {"now": tx.now})
     tx.change("groups_drop_idle", (tx.now,))
     tx.change("keys_drop_over", (tx.now,))
 
