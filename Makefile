@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes control schedules outbox dst lock clean
+.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes control transactions schedules outbox dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -71,6 +71,9 @@ crashes: $(VENV)/.dev ## Kill PostgreSQL and Redis under load; measure what each
 
 control: $(VENV)/.dev ## Rates, limits per key, fairness and breakers over eight workers some of which die
 	$(BIN)/python -m tests.chaos.control
+
+transactions: $(VENV)/.dev ## Enqueue in 1,000 random interleavings of the callers' own transactions; kill callers in theirs
+	TRANSACTIONS=full $(BIN)/python -m pytest -q -rP tests/acceptance/test_interleavings.py tests/acceptance/test_transactions.py
 
 schedules: $(VENV)/.dev ## Kill and restart eight schedulers at random over 200 ticks; each tick is one job
 	$(BIN)/python -m tests.chaos.schedules

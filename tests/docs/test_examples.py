@@ -86,7 +86,7 @@ def run(folder: Path, *command: str) -> str:
     done = subprocess.run(
         [sys.executable, "-W", "error", *command],
         cwd=folder,
-        env={**clean, "PYTHONPATH": str(folder)},
+        env={**clean, "PYTHONPATH": os.pathsep.join([str(folder), clean.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
         timeout=100,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
@@ -71,7 +72,7 @@ class SqliteOnLent:
                     self._check_file(connection)
                 # As everywhere: only the engine checkpoints.
                 connection.execute("pragma wal_autocheckpoint = 0")
-                with joined(connection, self._turn()):
+                with joined(connection, self._turn(connection)):
                     if not self._own:
                         schema.check(connection, self._files.database)
                     tx = Tx(connection, None, now_by(self._clock))
@@ -82,15 +83,18 @@ class SqliteOnLent:
         return work
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _turn(self, connection: sqlite3.Connection) -> Iterator[None]:
         """The turn to write, among all processes: held only until the transaction has begun.
 
-        The engine waits for transactions that are not its own; but who begins one must not wait for ever.
+        Without it a busy engine would starve the caller. He waits for it as long as his connection would wait
+        for a lock: the one who has the turn may itself wait for another transaction of the caller's.
         """
+        [patience] = connection.execute("pragma busy_timeout").fetchone()
         lock = FairLock(self._files.lock, self._files.turn)
         try:
-            with lock:
-                yield
+            if not lock.take(time.monotonic() + patience / 1_000):
+                raise self._busy("database is locked")
+            yield
         finally:
             lock.close()
 
@@ -111,11 +115,12 @@ class SqliteOnLent:
         try:
             yield
         except sqlite3.Error as error:
-            if is_busy(error):
-                raise EngineUnavailable(
-                    f"{self._files.database}: {error}; nothing was enqueued. Roll back and try again; a "
-                    "transaction that reads before it writes is best begun with BEGIN IMMEDIATE"
-                ) from error
-            raise typed(error, self._files.database) from error
+            raise (self._busy(error) if is_busy(error) else typed(error, self._files.database)) from error
         except OSError as error:
-            raise EngineUnavailable(f"{self._files.database}: {error}; nothing was enqueued") from error
+            raise EngineUnavailable(f"{self._files.database}: {error}; nothing was changed") from error
+
+    def _busy(self, why: object) -> EngineUnavailable:
+        return EngineUnavailable(
+            f"{self._files.database}: {why}; nothing was changed. Roll back and try again; a transaction "
+            "that reads before it writes is best begun with BEGIN IMMEDIATE"
+        )
