@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes control transactions schedules outbox dst lock clean
+.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -68,6 +68,9 @@ zombies: $(VENV)/.dev ## Stop workers for twice their lease; every late settleme
 crashes: $(VENV)/.dev ## Kill PostgreSQL and Redis under load; measure what each setting of Redis loses
 	$(BIN)/python -m tests.chaos.restarts
 	$(BIN)/python -m tests.chaos.losses
+
+effects: $(VENV)/.dev ## Kill workers at every crash point around an effect, 50 times each; every effect is made once
+	$(BIN)/python -m tests.chaos.effects
 
 control: $(VENV)/.dev ## Rates, limits per key, fairness and breakers over eight workers some of which die
 	$(BIN)/python -m tests.chaos.control

@@ -16,6 +16,7 @@ RUNS = (
     "schedules",
     "outbox",
     "outbox_points",
+    "effects",
 )
 
 

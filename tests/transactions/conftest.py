@@ -23,3 +23,4 @@ async def shop(request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock)
             await shop.make_table()
             yield shop
             await shop.drop_table()
+        shop.errors.clear()  # which hold on to the statements in which they were raised

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Any
@@ -94,3 +95,14 @@ class Shop:
         job = await self.app.engine.get(job_id)
         assert job is not None
         return job
+
+
+def driven(made: Any) -> Any:
+    """Run a coroutine that only awaits what is there already."""
+    if not asyncio.iscoroutine(made):
+        return made
+    try:
+        made.send(None)
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("it waits for something")

@@ -12,7 +12,7 @@ from penstock import Context, InvalidOption, LeaseLost, NoOp, State, SyncContext
 from penstock.engine import EffectFilter, Settlement
 from penstock.model.outcome import Released
 from penstock.runtime.running import Stop
-from transactions.shop import Shop
+from transactions.shop import Shop, driven
 
 KINDS = ("async", "sync")
 both = pytest.mark.parametrize("kind", KINDS)
@@ -36,8 +36,8 @@ class Handler:
 
         def do_sync(ctx: SyncContext, n: int) -> Any:
             with ctx.transaction() as tx:
-                _driven(body(ctx, tx, n))
-            return _driven(after(ctx)) if after else None
+                driven(body(ctx, tx, n))
+            return driven(after(ctx)) if after else None
 
         self.shop.do = do if self.kind == "async" else do_sync
         job = await self.task.aenqueue()
@@ -47,17 +47,6 @@ class Handler:
 
 async def _awaited(made: Any) -> Any:
     return await made if asyncio.iscoroutine(made) else made
-
-
-def _driven(made: Any) -> Any:
-    """Run a coroutine that only awaits what is there already."""
-    if not asyncio.iscoroutine(made):
-        return made
-    try:
-        made.send(None)
-    except StopIteration as end:
-        return end.value
-    raise AssertionError("it waits for something")
 
 
 async def ready(value: Any) -> Any:

@@ -68,6 +68,8 @@ class SqliteOnLent:
 
         def work(connection: sqlite3.Connection) -> T:
             with as_we_read_it(connection), self._typed_errors():
+                if isinstance(connection, HeldConnection):
+                    connection.check_open()
                 if not self._own:
                     self._check_file(connection)
                 # As everywhere: only the engine checkpoints.
