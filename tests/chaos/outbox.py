@@ -27,10 +27,12 @@ from tests.chaos.stage import Stage, arguments, stage, until, verdict
 from tests.servers import PostgresServer, RedisServer
 
 from penstock.engine import JobFilter
+from penstock.outbox.sqlite import LEASE
 from penstock.tasks.call import Call
 
 HOMES = ("postgresql", "sqlite")
-BOUND = 5.0  # seconds from the end of the outage to the next dispatch
+# Seconds from the end of the outage to the next dispatch; on SQLite what a killed relay held comes later.
+BOUND = {"postgresql": 5.0, "sqlite": 5.0 + LEASE}
 SLOW = 25  # orders of the transaction that begins first and commits last
 ORDER_KEYS = 40
 
@@ -174,7 +176,7 @@ def _run(made: Stage, tasks: ModuleType, rows: int, given: argparse.Namespace, r
         faults["exit codes"] = relays.codes
     if not made.drain(patience=60):
         faults["not drained"] = made.left()
-    if back_in > BOUND:
+    if back_in > BOUND[made.engine]:
         faults["back too late"] = back_in
     runs = _judge(made, tasks, orders, faults)
     figures = (

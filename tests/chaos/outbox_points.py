@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from tests.acceptance.fleet import new_database
 from tests.chaos.stage import arguments
 from tests.servers import PostgresServer, RedisServer
 
@@ -46,7 +45,7 @@ sqlite_store.LEASE = 0.2  # seconds; the next relay need not wait long for the r
 
 
 class Trial:
-    """One outbox and one engine, made anew for each trial."""
+    """One outbox and one engine, which nobody has used before."""
 
     def __init__(self, home: str, url: str, redis: str) -> None:
         self.home = home
@@ -138,13 +137,18 @@ def once(trial: Trial, point: str, passing: int) -> str:
 
 @contextlib.contextmanager
 def databases(home: str) -> Iterator[Callable[[], str]]:
-    """Makes the URLs of new databases."""
+    """Where the next trial finds an empty database."""
     if home == "sqlite":
         folder = Path(tempfile.mkdtemp(prefix="penstock-points-"))
         yield lambda: f"sqlite:///{folder / new_id()}.db"
         return
-    with PostgresServer() as server:
-        yield lambda: new_database(server.url())
+    with PostgresServer() as server, psycopg.connect(server.url(), autocommit=True) as connection:
+
+        def emptied() -> str:
+            connection.execute("drop table if exists penstock_outbox, penstock_effects")
+            return server.url()
+
+        yield emptied
 
 
 def run(home: str, times: int, rng: random.Random) -> bool:

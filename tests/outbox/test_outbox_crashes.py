@@ -33,4 +33,4 @@ def test_killed_at_each_point_nothing_is_lost_and_nothing_is_there_twice(home: s
 
 @pytest.mark.parametrize("home", ["postgresql", "sqlite"])
 def test_with_relays_killed_and_redis_away_each_order_is_charged_once(home: str) -> None:
-    assert "OK: " in run("outbox", "--engine", home, "--rows", "2000", "--down", "2", "--seed", "11")
+    assert "OK: " in run("outbox", "--engine", home, "--rows", "1000", "--down", "1", "--seed", "11")
