@@ -83,6 +83,7 @@ schedules: $(VENV)/.dev ## Kill and restart eight schedulers at random over 200 
 
 outbox: $(VENV)/.dev ## Kill relays at random, take Redis away for 30 s; each of 50,000 rows has its effect once
 	$(BIN)/python -m tests.chaos.outbox
+	$(BIN)/python -m tests.chaos.outbox_points
 
 dst: $(VENV)/.dev ## Compare schedules with every minute of 2015 to 2035 in 30 zones (40 minutes)
 	$(BIN)/python -m tests.unit.dst_oracle

@@ -85,7 +85,9 @@ class Penstock(Scheduling):
         self._access = Access(self._connect, portable=is_sqlite(self.url))
         self._put_lent: StandIn | None = None  # in the place of the engine's own verbs
         self._transactions = AppTransactions(self._where, lambda: self.engine, self.settings.concurrency)
-        self._client = Client(self._access, self._putting, self._transactions)
+        self._client = Client(
+            self._access, self._putting, self._transactions, relayed=self._outbox is not None
+        )
         default = make_queue(self.settings, DEFAULT_QUEUE, **under_environment(DEFAULT_QUEUE, {}))
         self.registry = Registry(self.settings, self._client, default)
         self.registry.schedules.source = lambda: self.name
@@ -311,6 +313,8 @@ class Penstock(Scheduling):
         return await open_engine(self.url, self.schema, clock=self._clock, migrate=self.settings.migrate)
 
     def _putting(self) -> Putting:
+        if self._put_lent is None and self._outbox is not None:
+            return self._outbox.writer
         return self._put_lent or on_lent(self.url, self.schema, self._clock)
 
     def _where(self) -> Where:

@@ -19,6 +19,11 @@ POINTS: Final = (
     "run-ended",  # a handler has ended, nothing of it is written
     "settling",  # about to tell the engine how runs ended
     "settled",  # the engine has written it; its answer is not dealt with
+    "outbox-written",  # rows are written to the outbox, their transaction open
+    "outbox-taken",  # a relay has rows in its hand
+    "outbox-dispatched",  # the engine has their jobs; they are not marked
+    "outbox-marked",  # they are, in an open transaction
+    "outbox-served",  # which is committed
 )
 
 

@@ -15,6 +15,7 @@ RUNS = (
     "control",
     "schedules",
     "outbox",
+    "outbox_points",
     "effects",
 )
 

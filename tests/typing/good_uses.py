@@ -178,7 +178,7 @@ def connections(
     assert_type(add.using(connection=server, delay=5).enqueue(1, b=2), JobHandle[int])
     assert_type(add.using(owner="me").using(connection=rows).enqueue(1, 2), JobHandle[int])
     assert_type(add.using(connection=connection).using(key="k").enqueue(1, 2), JobHandle[int])
-    assert_type(add.using(connection=session).enqueue(1, 2), JobHandle[int])
+    assert_type(add.using(connection=session, order="account-7").enqueue(1, 2), JobHandle[int])
     assert_type(add.using(connection=scoped).enqueue(1, 2), JobHandle[int])
     assert_type(app.enqueue_many([add.call(1, 2)], connection=session), list[JobHandle[int]])
     app.emit("order.paid", {"order_id": 7}, connection=session)
