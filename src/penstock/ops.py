@@ -176,7 +176,8 @@ class Ops:
         if job.state is State.FAILED:
             new, already = await self.recover(job_id)
             return Retried(new, "recovered already" if already else "recovered")
-        raise ActionRefused(_why_not(job))
+        only = "; only failed and delayed jobs can be retried" if job.state.finished else ""
+        raise ActionRefused(_why_not(job) + only)
 
     async def promote(self, job_id: str) -> Job:
         """Make a delayed job due now."""
@@ -343,4 +344,4 @@ def _why_not(job: Job) -> str:
         return f"job {job.id} waits for other jobs"
     if job.state is State.ACTIVE:
         return f"job {job.id} is running now"
-    return f"job {job.id} ended as {job.state}; only failed and delayed jobs can be retried"
+    return f"job {job.id} ended as {job.state}"
