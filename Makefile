@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes control transactions schedules own-table dst lock clean
+.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox own-table dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,6 +69,9 @@ crashes: $(VENV)/.dev ## Kill PostgreSQL and Redis under load; measure what each
 	$(BIN)/python -m tests.chaos.restarts
 	$(BIN)/python -m tests.chaos.losses
 
+effects: $(VENV)/.dev ## Kill workers at every crash point around an effect, 50 times each; every effect is made once
+	$(BIN)/python -m tests.chaos.effects
+
 control: $(VENV)/.dev ## Rates, limits per key, fairness and breakers over eight workers some of which die
 	$(BIN)/python -m tests.chaos.control
 
@@ -77,6 +80,10 @@ transactions: $(VENV)/.dev ## Enqueue in 1,000 random interleavings of the calle
 
 schedules: $(VENV)/.dev ## Kill and restart eight schedulers at random over 200 ticks; each tick is one job
 	$(BIN)/python -m tests.chaos.schedules
+
+outbox: $(VENV)/.dev ## Kill relays at random, take Redis away for 30 s; each of 50,000 rows has its effect once
+	$(BIN)/python -m tests.chaos.outbox
+	$(BIN)/python -m tests.chaos.outbox_points
 
 own-table: $(VENV)/.dev ## Kill one of eight instances over 205,000 rows of a user's own table every second; each has one output
 	$(BIN)/python -m tests.chaos.own_table

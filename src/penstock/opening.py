@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.engine import Engine, OnLent
+from collections.abc import Callable
+
+from penstock.engine import Engine, OnLent, Transactions
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import NotSupported, SchemaMissing
 from penstock.tasks.urls import is_redis, is_sqlite, sqlite_path
@@ -37,6 +39,25 @@ def on_lent(url: str, schema: str, clock: Clock) -> OnLent:
     from penstock.engines.postgres.lent import PostgresOnLent  # noqa: PLC0415 - as above
 
     return PostgresOnLent(schema, clock)
+
+
+def transactions(
+    url: str, schema: str, clock: Clock, engine: Callable[[], Engine], most: int
+) -> Transactions:
+    """Transactions in the database of a URL, for those who lend no connection; `most` stay open unused."""
+    if is_sqlite(url):
+        from penstock.engines.sqlite.own import SqliteTransactions  # noqa: PLC0415 - as above
+
+        return SqliteTransactions(sqlite_path(url), clock, engine)
+    if is_redis(url):
+        raise NotSupported(
+            "the jobs live in Redis, which takes no part in a transaction of your database, so that "
+            "ctx.transaction() cannot be: write `ctx.once(name, connection=…)` in a transaction of your own, "
+            "or give the other service `ctx.key_for(provider)`"
+        )
+    from penstock.engines.postgres.own import PostgresTransactions  # noqa: PLC0415 - as above
+
+    return PostgresTransactions(url, schema, clock, most)
 
 
 async def open_engine(

@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 
 from penstock.engine import (
     DeadFilter,
+    EffectFilter,
+    EffectName,
+    EffectRecord,
     Engine,
     Finding,
     GroupState,
@@ -209,6 +212,12 @@ class Ops:
     ) -> list[DeadLetter]:
         """One page of dead letters, newest first."""
         return await self._engine.dead_letters(where, _page(limit), _cursor(after))
+
+    async def effects(
+        self, where: EffectFilter, limit: int = 50, after: EffectName | None = None
+    ) -> list[EffectRecord]:
+        """One page of the effects that were recorded, by task, key and name."""
+        return await self._engine.effects(where, _page(limit), after)
 
     async def dead_letter(self, job_id: str) -> DeadLetter:
         """One dead letter, by the id of the job that failed."""

@@ -5,7 +5,20 @@ from __future__ import annotations
 import subprocess
 import sys
 
-RUNS = ("kills", "zombies", "restarts", "cuts", "losses", "contention", "control", "schedules", "own_table")
+RUNS = (
+    "kills",
+    "zombies",
+    "restarts",
+    "cuts",
+    "losses",
+    "contention",
+    "control",
+    "schedules",
+    "outbox",
+    "outbox_points",
+    "effects",
+    "own_table",
+)
 
 
 def main() -> None:

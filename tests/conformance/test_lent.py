@@ -22,8 +22,8 @@ from penstock.model.states import State
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: f"{kind.dialect} {kind.name}")
 
 
-@pytest.fixture
-async def world(
+@pytest.fixture(name="world")
+async def world_of_kind(
     kind: Kind, request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
 ) -> AsyncIterator[World]:
     """An engine, and somebody with a connection to its database."""

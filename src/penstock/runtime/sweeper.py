@@ -35,7 +35,10 @@ class Sweeper:
         self._now = now
         self._options = options
         self._sooner = asyncio.Event()
-        chores = (self.stage, self.rescue, self.expire, self.prune, self.clean_up, self.purge, self.tidy)
+        chores = (
+            *(self.stage, self.rescue, self.expire, self.prune),
+            *(self.clean_up, self.purge, self.forget_effects, self.tidy),
+        )
         self._chores: dict[Chore, float] = dict.fromkeys(chores, time.monotonic())
 
     def due_in(self, seconds: float) -> None:
@@ -110,6 +113,9 @@ class Sweeper:
 
     async def purge(self) -> float:
         return 0.1 if await self._engine.purge(self._options.keep_dead, STEP) >= STEP else jittered(3600.0)
+
+    async def forget_effects(self) -> float:
+        return 0.1 if await self._engine.forget_effects(STEP) >= STEP else jittered(3600.0)
 
     async def tidy(self) -> float:
         await self._engine.tidy()

@@ -17,6 +17,7 @@ from penstock.tasks.arguments import Arguments
 from penstock.tasks.call import Call
 from penstock.tasks.context import Context, SyncContext
 from penstock.tasks.declared import Declared, Execute
+from penstock.tasks.effects import effects_for
 from penstock.tasks.ids import new_id
 from penstock.tasks.inherit import (
     INHERIT,
@@ -53,6 +54,7 @@ class Plan:
     expire_after: float | None = None
     options: str | None = None
     window: Window = RECORD
+    order: str | None = None
 
 
 class Options(TypedDict, total=False):
@@ -66,6 +68,7 @@ class Options(TypedDict, total=False):
     timeout: Duration | Inherited | None
     expire_after: Duration | None
     unique: UniqueOption | None
+    order: str | None
 
 
 class Sendable(Generic[P, R]):
@@ -108,12 +111,16 @@ class Sendable(Generic[P, R]):
         timeout: Duration | Inherited | None = INHERIT,
         expire_after: Duration | None = None,
         unique: UniqueOption | None = None,
+        order: str | None = None,
     ) -> Using[P, R] | UsingAsyncConnection[P, R]:
         """The same task with other options for the calls made through it; what is not given stays.
 
         With a `connection` to the database in which the jobs live, they are put in as a part of its
-        transaction: sqlite3, psycopg, asyncpg, SQLAlchemy's or Django's.
+        transaction: sqlite3, psycopg, asyncpg, SQLAlchemy's or Django's. Where the app has an outbox, they
+        are written there; those with the same `order` then reach the engine in the order of their rows.
         """
+        if order is not None:
+            self._task.client.check_order()
         given: dict[str, Any] = {
             "delay": None if delay is None else in_seconds("delay", delay),
             "priority": None if priority is None else Priority.of(priority),
@@ -121,6 +128,7 @@ class Sendable(Generic[P, R]):
             "key": None if key is None else check_text("key", key),
             "expire_after": None if expire_after is None else in_seconds("expire_after", expire_after),
             "window": None if unique is None else window_of(f"task {self._task.name!r}", unique),
+            "order": None if order is None else check_text("order", order),
         }
         plan = replace(self._plan, **{name: value for name, value in given.items() if value is not None})
         using = Using(self._task, self._task.overridden(plan, retry, timeout))
@@ -194,11 +202,11 @@ class Task(Sendable[P, R]):
 
     async def run(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run an async handler with decoded arguments."""
-        return await (self.fn(Context(link, self.client), **args) if self.takes_context else self.fn(**args))
+        return await (self.fn(Context(link, self), **args) if self.takes_context else self.fn(**args))
 
     def run_sync(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run a sync handler with decoded arguments."""
-        return self.fn(SyncContext(link, self.client), **args) if self.takes_context else self.fn(**args)
+        return self.fn(SyncContext(link, self), **args) if self.takes_context else self.fn(**args)
 
     def closed(self) -> str | None:
         """Why its jobs must not run now; None while the gates of the task and its queue are open."""
@@ -240,7 +248,7 @@ class Task(Sendable[P, R]):
         job = NewJob(
             job_id, self.queue, self.name, text, key, unique, plan.priority, plan.delay,
             plan.max_attempts, plan.owner, plan.expire_after, plan.options,
-            None if self._lane is None else self._lane.lane(values), plan.window,
+            None if self._lane is None else self._lane.lane(values), plan.window, None, plan.order,
         )  # fmt: skip
         return Call(self, job)
 
@@ -251,11 +259,19 @@ class Task(Sendable[P, R]):
         before = overrides.read(plan.options) if plan.options else overrides.Overrides()
         limit = before.timeout if timeout is INHERIT else time_limit("timeout", timeout)
         chosen = before.retry if retry is None else retry
-        return replace(
-            plan,
-            max_attempts=policy(chosen, self.retry).attempts,
-            options=overrides.write(chosen, limit),
-        )
+        tries = policy(chosen, self.retry)
+        if self.takes_context:
+            self._effects_for(tries, nearest(limit, self.timeout))  # refuses what is too short for these
+        return replace(plan, max_attempts=tries.attempts, options=overrides.write(chosen, limit))
+
+    def effects_for(self, options: str | None) -> float:
+        """The seconds for which the effects of a job with these stored options are remembered."""
+        return self._effects_for(self.policy_for(options), self.timeout_for(options))
+
+    def _effects_for(self, retry: Retry, timeout: float | None) -> float:
+        declared = self.declared
+        what = f"a job of task {self.name!r}"
+        return effects_for(what, declared.effects_for, declared.lifetimes, retry, timeout)
 
 
 # The four below differ only in what calling the task in place takes and returns.

@@ -1,4 +1,4 @@
-"""The suites about jobs on their way in, over engines that put them in on a lent connection."""
+"""The suites about the way in and the end of a run, over engines that do both on a lent connection."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from conformance.kit import Place
 from conftest import MakeEngine, make_place
 from conftest import lent as lent_place
 from lent_kit import POSTGRES_KINDS, SQLITE_KINDS, User
-from penstock.engine import Engine
+from penstock.engine import Engine, Settled, Settlement, Want
 from penstock.lent import lent
 from penstock.model.clock import Clock, FakeClock
 from penstock.model.job import Enqueued, NewJob
+from penstock.model.outcome import Completed
 
 KINDS = {
     "sqlite": next(kind for kind in SQLITE_KINDS if kind.name == "aiosqlite"),
@@ -51,6 +52,25 @@ class OnLentEngine:
                 raise
             await self._user.commit()
             return answers
+
+    async def settle(
+        self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False
+    ) -> Settled:
+        """One run that completed is ended by the user; the rest is the engine's."""
+        if len(ends) != 1 or type(ends[0].outcome) is not Completed or want is not None or again:
+            return await self._engine.settle(ends, want, again=again)
+        return Settled([await asyncio.shield(self._complete(ends[0]))], [])
+
+    async def _complete(self, end: Settlement) -> bool:
+        async with self._turn:
+            await self._user.begin()
+            try:
+                accepted = await self._verbs.asettle(lent(self._user.raw), end)  # type: ignore[arg-type]
+            except BaseException:
+                await self._user.rollback()
+                raise
+            await self._user.commit()
+            return accepted
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

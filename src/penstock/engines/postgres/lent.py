@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from penstock.engine import Effect, Settlement
 from penstock.engines.postgres.catalog import catalog
 from penstock.engines.postgres.new_jobs import as_json, decode
 from penstock.lent import AsyncLent, Dialect, Lent, Value, require
 from penstock.lent.failures import sqlstate
 from penstock.model.clock import Clock
 from penstock.model.errors import AccessRefused, SchemaMissing
+from penstock.model.ids import is_id
 from penstock.model.job import Enqueued, NewJob
 
 _NO_SCHEMA = {"3F000", "42883", "42P01"}  # no such schema, function, table
@@ -39,6 +41,31 @@ class PostgresOnLent:
         with self._explained():
             return decode(await lent.fetch(self._sql["enqueue_lent"], as_json(jobs), again, self._now()))
 
+    def settle(self, lent: Lent, end: Settlement) -> bool:
+        require(lent, self.dialect)
+        with self._explained():
+            return _is_id(end) and bool(lent.fetch(self._sql["settle_lent"], *self._end(end))[0][0])
+
+    async def asettle(self, lent: AsyncLent, end: Settlement) -> bool:
+        require(lent, self.dialect)
+        with self._explained():
+            return _is_id(end) and bool((await lent.fetch(self._sql["settle_lent"], *self._end(end)))[0][0])
+
+    def once(self, lent: Lent, effect: Effect) -> bool:
+        require(lent, self.dialect)
+        with self._explained():
+            return bool(lent.fetch(self._sql["once_lent"], *effect, self._now())[0][0])
+
+    async def aonce(self, lent: AsyncLent, effect: Effect) -> bool:
+        require(lent, self.dialect)
+        with self._explained():
+            return bool((await lent.fetch(self._sql["once_lent"], *effect, self._now()))[0][0])
+
+    def _end(self, end: Settlement) -> tuple[Value, ...]:
+        outcome, then = end.outcome, as_json(end.then) if end.then else None
+        told = (outcome.result, outcome.note, end.ran_for, end.keep, outcome.healthy)
+        return (end.id, end.token, *told, then, self._now())
+
     def _now(self) -> Value:
         now = self._clock.now()
         return None if now is None else now.isoformat()
@@ -57,7 +84,11 @@ class PostgresOnLent:
                 ) from error
             if sqlstate(error) == _NO_RIGHT:
                 raise AccessRefused(
-                    "the role of this connection may not enqueue, see PostgreSQL in docs/operating.md: "
-                    f"{error}"
+                    f"the role of this connection lacks a right, see PostgreSQL in docs/operating.md: {error}"
                 ) from error
             raise
+
+
+def _is_id(end: Settlement) -> bool:
+    """Whether it can be a job's: what is no id is held by nobody."""
+    return is_id(end.id) and is_id(end.token)

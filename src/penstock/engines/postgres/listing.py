@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.engine import DeadFilter, JobFilter
+from penstock.engine import DeadFilter, EffectFilter, EffectName, JobFilter
 from penstock.engines.postgres.database import Call
 from penstock.model.ids import id_range, is_id
 
@@ -40,6 +40,17 @@ def dead_page(sql: str, where: DeadFilter, limit: int, after: str | None) -> Cal
     terms += _page_terms("job_id", "failed_at", values)
     if not where.recovered:
         terms.append("recovered_as is null")
+    return Call(sql.replace("{where}", _all_of(terms)), values)
+
+
+def effect_page(sql: str, where: EffectFilter, limit: int, after: EffectName | None) -> Call:
+    """The statement for one page of effects."""
+    names = {name: getattr(where, name) for name in EffectName._fields}
+    terms = [f"{name} = %({name})s" for name, value in names.items() if value is not None]
+    values: dict[str, Any] = {**names, "limit": limit}
+    if after is not None:
+        terms.append("(task, key, name) > (%(after_task)s, %(after_key)s, %(after_name)s)")
+        values |= {f"after_{name}": value for name, value in after._asdict().items()}
     return Call(sql.replace("{where}", _all_of(terms)), values)
 
 

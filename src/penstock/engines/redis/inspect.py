@@ -9,7 +9,19 @@ from contextlib import asynccontextmanager
 from struct import unpack_from
 from typing import Any
 
-from penstock.engine import DeadFilter, Finding, Flow, JobFilter, Level, Parked, QueueState, WorkerInfo
+from penstock.engine import (
+    DeadFilter,
+    EffectFilter,
+    EffectName,
+    EffectRecord,
+    Finding,
+    Flow,
+    JobFilter,
+    Level,
+    Parked,
+    QueueState,
+    WorkerInfo,
+)
 from penstock.engines.redis import flows, listing
 from penstock.engines.redis.address import read_url
 from penstock.engines.redis.codec import raw_id
@@ -106,6 +118,15 @@ class Inspection:
         raw = raw_id(job_id)
         (found,) = await self._do("dead_letter", raw)
         return read_letter(raw, found) if found else None
+
+    async def effects(
+        self,
+        where: EffectFilter,  # noqa: ARG002 - there are none
+        limit: int,  # noqa: ARG002
+        after: EffectName | None = None,  # noqa: ARG002
+    ) -> list[EffectRecord]:
+        """None: effects are recorded where they are made, and that is never here."""
+        return []
 
     async def queues(self) -> list[QueueState]:
         paused, counts = await self._counts()

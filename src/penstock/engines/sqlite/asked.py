@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from penstock.engine import DeadFilter, Flow, JobFilter, Parked, QueueState, WorkerInfo
+from penstock.engine import (
+    DeadFilter,
+    EffectFilter,
+    EffectName,
+    EffectRecord,
+    Flow,
+    JobFilter,
+    Parked,
+    QueueState,
+    WorkerInfo,
+)
+from penstock.engines.sqlite import effects as effect_rows
 from penstock.engines.sqlite import flows, inspection, steps, workers
 from penstock.engines.sqlite.opened import Opened
 from penstock.model.job import DeadLetter, Job
@@ -32,6 +43,11 @@ class Asked(Opened):
 
     async def dead_letter(self, job_id: str) -> DeadLetter | None:
         return await self._read(lambda view: inspection.dead_letter(view, job_id))
+
+    async def effects(
+        self, where: EffectFilter, limit: int, after: EffectName | None = None
+    ) -> list[EffectRecord]:
+        return await self._read(lambda view: effect_rows.effects(view, where, limit, after))
 
     async def queues(self) -> list[QueueState]:
         return await self._read(inspection.queues)

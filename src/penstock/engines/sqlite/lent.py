@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from penstock.engines.sqlite import enqueue, schema
+from penstock.engine import Effect, Settlement
+from penstock.engines.sqlite import effects, enqueue, schema, settle
 from penstock.engines.sqlite.failures import is_busy, is_callers_fault, typed
 from penstock.engines.sqlite.files import Files
 from penstock.engines.sqlite.freed import finish
+from penstock.engines.sqlite.held import HeldConnection
 from penstock.engines.sqlite.instants import now_by
 from penstock.engines.sqlite.lock import FairLock
 from penstock.engines.sqlite.session import Tx
@@ -31,9 +33,10 @@ class SqliteOnLent:
 
     dialect: Dialect = "sqlite"
 
-    def __init__(self, path: str, clock: Clock) -> None:
+    def __init__(self, path: str, clock: Clock, *, own: bool = False) -> None:
         self._files = Files.at(path)
         self._clock = clock
+        self._own = own  # the connections are ours, and lead where they should
 
     def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
         require(lent, self.dialect)
@@ -45,17 +48,37 @@ class SqliteOnLent:
         require(lent, self.dialect)
         return await lent.lend(self._verb(lambda tx: enqueue.enqueue(tx, jobs, again=again)))
 
+    def settle(self, lent: Lent, end: Settlement) -> bool:
+        require(lent, self.dialect)
+        return lent.lend(self._verb(lambda tx: settle.complete(tx, end)))
+
+    async def asettle(self, lent: AsyncLent, end: Settlement) -> bool:
+        require(lent, self.dialect)
+        return await lent.lend(self._verb(lambda tx: settle.complete(tx, end)))
+
+    def once(self, lent: Lent, effect: Effect) -> bool:
+        require(lent, self.dialect)
+        return lent.lend(self._verb(lambda tx: effects.once(tx, effect)))
+
+    async def aonce(self, lent: AsyncLent, effect: Effect) -> bool:
+        require(lent, self.dialect)
+        return await lent.lend(self._verb(lambda tx: effects.once(tx, effect)))
+
     def _verb(self, verb: Callable[[Tx], T]) -> Callable[[sqlite3.Connection], T]:
         """A verb as work for a connection: whole or not at all, as a part of its transaction."""
 
         def work(connection: sqlite3.Connection) -> T:
             with as_we_read_it(connection), self._typed_errors():
-                self._check_file(connection)
+                if isinstance(connection, HeldConnection):
+                    connection.check_open()
+                if not self._own:
+                    self._check_file(connection)
                 # As everywhere: only the engine checkpoints.
                 connection.execute("pragma wal_autocheckpoint = 0")
                 with joined(connection, self._turn(connection)):
                     _take_write_lock(connection)
-                    schema.check(connection, self._files.database)
+                    if not self._own:
+                        schema.check(connection, self._files.database)
                     tx = Tx(connection, None, now_by(self._clock))
                     answer = verb(tx)
                     finish(tx)
@@ -82,6 +105,8 @@ class SqliteOnLent:
     def _check_file(self, connection: sqlite3.Connection) -> None:
         """InvalidOption where the connection is to another file than the engine's."""
         [main] = [row["file"] for row in connection.execute("pragma database_list") if row["name"] == "main"]
+        if self._files.in_memory and isinstance(connection, HeldConnection):
+            return  # that of ctx.transaction(): the engine's only one
         if self._files.in_memory or not main or os.path.realpath(main) != self._files.database:
             raise InvalidOption(
                 f"the jobs live in {self._files.database}, and this connection is to "

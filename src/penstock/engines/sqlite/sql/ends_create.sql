@@ -1,1 +1,1 @@
-create temp table ends (id text, token text, result text, note text, ran_for real, keep integer)
+create temp table if not exists penstock_ends (id text, token text, result text, note text, ran_for real, keep integer)
