@@ -47,6 +47,9 @@ limited lanes and from queues with a limit: nothing is claimed ahead from them.
 
 **Attempts** are counted at claim. An outcome with `refund` gives the attempt back.
 
+**Expiry.** A job that passes it before it has begun is cancelled. One that goes back in line after a run,
+that is to another place, or as a suspect, has no expiry any more.
+
 **Keys.** A given key is held by one job at a time, per queue and task; a job that comes with a taken key is
 answered with the holder and not made. How long it is held is the window of the job that holds it:
 *record*, while the holder's record lives, finished or not; *unfinished*, until it ends; *started*, until it
@@ -63,8 +66,10 @@ blocked job is cancelled with a note that names it, and so are those that wait f
 edge is resolved; *continue*, all its edges are, and it runs at once; *wait*, nothing: the job stays blocked,
 and where the failed one is recovered, or has been, waits for the recovered one. A job with no edge left is
 due at its own due time or now, whichever is later (its expiry is put off as much). Edges to jobs that are
-finished already are resolved as it is put in; to jobs that do not exist yet, when those have come and ended:
-such a job must come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder.
+finished already are resolved as it is put in, and so are those to jobs that have come (`Edge.has_come`) and
+left neither a record nor a dead letter; to jobs that do not exist yet, when those have come and ended: such a
+job must come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder, which
+has come. Of several ends in one step any may be told first: of a *fail* and a *continue*, either may decide.
 `cancel` of a blocked job cancels those that wait for it, by the same rule. A blocked job that passes its
 deadline is, by `expire`: cancelled (*skip*), let go (*run*), or failed, with a dead letter of reason
 "upstream-missing" and no error (*fail*). `model/outcome.py` has the notes: UPSTREAM_FAILED, UPSTREAM_LATE,
@@ -72,7 +77,8 @@ UPSTREAM_MISSING.
 
 Jobs put in with the same `FlowName` are a flow. While one of them is unfinished, none of its members is
 pruned, nor counted as kept, nor goes without a record where `keep` is False; when the last ends, they are
-like others. A flow none of whose members has a record any more is dropped by `tidy`.
+like others. A flow none of whose members has a record any more is dropped by `tidy`. What a member that has a
+record is recovered as is a member too.
 
 **Jobs that follow.** The jobs in `Settlement.then` are put in by the step that settles, where it is accepted
 and completes the run; else they are not made.
@@ -95,7 +101,8 @@ places of their probes are free again.
 `fire` writes one tick, together with its job, once, whoever fires it and however often.
 
 **Shelves.** A finished job is counted and pruned with those of its shelf: its queue's, unless it was put in
-with another. `Retention.queue` may name such a shelf.
+with another. `Retention.queue` may name such a shelf. That of a schedule is `@` and its id: where there is no
+such schedule, `tidy` puts what stands there on the shelves of the queues, in bounded steps.
 
 **Finished is final.** A job that is completed, failed or cancelled never runs again; recovering a dead letter
 makes a new job, linked both ways, which takes over the key.
@@ -630,7 +637,8 @@ class Engine(Protocol):
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
         """Make new jobs of dead letters, attempts reset, keys taken over, linked both ways.
 
-        They have no expiry, whatever the first had: somebody asked for them now.
+        They have no expiry, whatever the first had: somebody asked for them now. They wait for nobody:
+        `after` names those for whom the first has waited, while that one has a record.
 
         Answers the id of the job each was recovered as, also where that happened earlier; None for no such
         dead letter.

@@ -22,7 +22,6 @@ from tests.acceptance.fleet import new_database
 from tests.chaos import effects_tasks
 from tests.chaos.stage import ROOT, Stage, arguments, stage, verdict
 
-from penstock.crash_points import POINTS
 from penstock.model.job import Held
 from penstock.model.outcome import Outcome, Released
 from penstock.model.states import State
@@ -31,8 +30,9 @@ from penstock.outbox.tables import plan
 TABLE = "create table effects_made (kind text not null, n integer not null)"
 BOOK = (effects_tasks.book, effects_tasks.book_in_thread)
 CHARGE = (effects_tasks.charge, effects_tasks.charge_in_thread)
-NOT_ON_REDIS = ("transaction-begun", "run-completed", "transaction-committed")
+OF_A_TRANSACTION = ("transaction-begun", "run-completed", "transaction-committed")
 OF_ONE_CALL = ("settling", "settled")  # one call settles what has ended together
+OF_ALL = ("effect-made", "once-written", "run-ended", *OF_ONE_CALL)
 SUSPECTS = 0.1  # of the rounds: what was interrupted runs alone afterwards, in a process of its own
 MOST_TRIES = 20
 
@@ -45,7 +45,7 @@ class Crashes:
         self._times: int = given.times
         self._rng = random.Random(given.seed)
         self._tasks = BOOK if made.engine == "redis" else (*CHARGE, *BOOK)
-        self.points = [point for point in POINTS if made.engine != "redis" or point not in NOT_ON_REDIS]
+        self.points = OF_ALL if made.engine == "redis" else (*OF_A_TRANSACTION, *OF_ALL)
         self.hits: Counter[str] = Counter()
         self.jobs = 0
         env = made.site.env | {"PENSTOCK_ACCEPT_UNSAFE": "persistence"}

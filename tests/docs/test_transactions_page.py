@@ -20,12 +20,19 @@ PAGE = Path(__file__).parents[2] / "docs" / "transactions.md"
 
 THROUGH_FASTAPI = """
 import asyncio, httpx
+from sqlalchemy import event
 from api import api, engine
 
+def refuse(connection):
+    raise RuntimeError("the commit fails")
+
 async def main():
-    transport = httpx.ASGITransport(app=api)
+    transport = httpx.ASGITransport(app=api, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
         assert (await client.post("/orders/8/pay")).status_code == 404
+        event.listen(engine.sync_engine, "commit", refuse)
+        assert (await client.post("/orders/7/pay")).status_code == 500
+        event.remove(engine.sync_engine, "commit", refuse)
         assert (await client.post("/orders/7/pay")).json()["job"]
     await engine.dispose()
 

@@ -130,6 +130,7 @@ SWEEPS: dict[str, dict[str, Any]] = {
     },
     "held": {"workers": ["nobody"], "limit": 100},
     "beat": {"worker": "nobody", "ttl": 1.0},
+    "unshelve": {},
 }
 
 

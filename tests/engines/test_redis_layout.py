@@ -69,6 +69,7 @@ PATTERNS = [
     "bad:.+:.+",
     "ended:.+",
     "troubled:.+",
+    "shelves",
     "held:.+",
     "cancels:.+",
     "void:.+",
@@ -135,7 +136,7 @@ def own_server_slot(key: str) -> str:
 async def live_a_full_life(engine, clock: FakeClock) -> None:
     """Leave a trace in every key."""
     worker = await register(engine)
-    await finish(engine, key="k", owner="o")
+    await finish(engine, key="k", owner="o", ties=Ties(shelf="@nightly"))
     dead, old = await finish(engine, outcome=failed()), await finish(engine, outcome=failed())
     await engine.recover([Recovery(old.id, make_id())])
     await engine.enqueue([new(delay=60, expire_after=5), new("later")])

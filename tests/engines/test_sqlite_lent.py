@@ -101,3 +101,26 @@ async def test_the_callers_commit_does_not_checkpoint(
     assert connection.execute("pragma wal_autocheckpoint").fetchone() == (0,)
     connection.commit()
     connection.close()
+
+
+async def test_a_transaction_that_has_read_nothing_yet_waits_for_another_to_end(
+    engine: SqliteEngine, verbs: SqliteOnLent, tmp_path: Path
+) -> None:
+    mine, other = connect(tmp_path), sqlite3.connect(tmp_path / "jobs.db", check_same_thread=False)
+    verbs.enqueue(Sqlite(other), [new()])
+    writing = threading.Event()
+    mine.set_trace_callback(lambda sql: writing.set() if sql.startswith(("insert", "delete")) else None)
+
+    def commit_when_awaited() -> None:
+        writing.wait(30)
+        other.commit()
+
+    thread = threading.Thread(target=commit_when_awaited)
+    thread.start()
+    mine.execute("begin")  # which reads nothing by itself
+    verbs.enqueue(Sqlite(mine), [new()])
+    mine.commit()
+    thread.join()
+    assert await counts(engine) == {State.WAITING: 2}
+    mine.close()
+    other.close()

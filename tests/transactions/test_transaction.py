@@ -191,6 +191,22 @@ async def test_jobs_that_follow_come_with_the_commit_and_none_after_it(shop: Sho
     assert queue.counts[State.COMPLETED] == 2
 
 
+async def test_who_settled_it_looks_for_its_followers_at_once(shop: Shop, handler: Handler) -> None:
+    async def do(ctx: Context, n: int) -> None:
+        async with ctx.transaction():
+            ctx.enqueue(shop.mail.call(n=n))
+
+    def do_sync(ctx: SyncContext, n: int) -> None:
+        with ctx.transaction():
+            ctx.enqueue(shop.mail.call(n=n))
+
+    shop.do = do if handler.kind == "async" else do_sync
+    await handler.task.aenqueue()
+    worker = await shop.begin()
+    await worker.run(burst=True)
+    assert worker.settled == 2
+
+
 async def test_a_job_enqueued_on_the_same_connection_is_part_of_it(shop: Shop, handler: Handler) -> None:
     made: list[str] = []
 

@@ -30,6 +30,7 @@ class Edge(NamedTuple):
 
     id: str
     on_failure: OnFailure = "fail"
+    has_come: bool = False  # it was there: where no record of it is left, it has ended
 
 
 class FlowName(NamedTuple):

@@ -11,13 +11,14 @@ from typing import TypeVar
 
 from penstock.engine import Effect, Settlement
 from penstock.engines.sqlite import effects, enqueue, schema, settle
-from penstock.engines.sqlite.failures import is_busy, typed
+from penstock.engines.sqlite.failures import is_busy, is_callers_fault, typed
 from penstock.engines.sqlite.files import Files
 from penstock.engines.sqlite.freed import finish
 from penstock.engines.sqlite.held import HeldConnection
 from penstock.engines.sqlite.instants import now_by
 from penstock.engines.sqlite.lock import FairLock
 from penstock.engines.sqlite.session import Tx
+from penstock.engines.sqlite.statements import SQL
 from penstock.lent import AsyncLent, Dialect, Lent, require
 from penstock.lent.sqlite import as_we_read_it, joined
 from penstock.model.clock import Clock
@@ -75,6 +76,7 @@ class SqliteOnLent:
                 # As everywhere: only the engine checkpoints.
                 connection.execute("pragma wal_autocheckpoint = 0")
                 with joined(connection, self._turn(connection)):
+                    _take_write_lock(connection)
                     if not self._own:
                         schema.check(connection, self._files.database)
                     tx = Tx(connection, None, now_by(self._clock))
@@ -126,3 +128,12 @@ class SqliteOnLent:
             f"{self._files.database}: {why}; nothing was changed. Roll back and try again; a transaction "
             "that reads before it writes is best begun with BEGIN IMMEDIATE"
         )
+
+
+def _take_write_lock(connection: sqlite3.Connection) -> None:
+    """First of all: a transaction that has read may not write any more once another has."""
+    try:
+        connection.execute(SQL["write_nothing"])
+    except sqlite3.OperationalError as error:
+        if not is_callers_fault(error):  # without our tables, which is told later
+            raise

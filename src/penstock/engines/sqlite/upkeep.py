@@ -16,6 +16,8 @@ from penstock.engines.sqlite.ties import finish, let_go
 from penstock.model.outcome import EXPIRED, UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
 
+UNSHELVED = 1_000  # jobs of one schedule that is gone, in one round
+
 
 def next_due(session: Session) -> float | None:
     """Seconds until the next delayed job falls due; None if none will."""
@@ -85,6 +87,10 @@ def tidy(tx: Tx) -> None:
     tx.change("lanes_drop_idle", {"now": tx.now})
     tx.change("groups_drop_idle", (tx.now,))
     tx.change("keys_drop_over", (tx.now,))
+    for row in tx.rows("shelves_orphaned"):
+        for job in tx.rows("unshelve", (row["shelf"], UNSHELVED)):
+            tx.shelve(job["queue"], job["state"], row["shelf"], -1)
+    tx.change("shelves_drop_empty")
 
 
 def _end_wait(tx: Tx, job_id: str) -> bool:
