@@ -45,11 +45,14 @@ SETTINGS = {
     "attempts": "attempts in all",
     "retry_delay": "seconds before the first retry; doubles each time",
     "backoff_ms": "`retry_delay` in milliseconds, where that is not given",
-    "keep_completed": "completed jobs kept per queue; 0: no record at all",
+    "keep_completed": "completed jobs kept per queue; 0: none, but in the history",
     "keep_failed": "failed and cancelled jobs kept per queue, together",
     "keep_for": "seconds that finished jobs are kept",
     "clean_up_at": "the time of day, in UTC, at which what is older than `keep_for` is removed",
     "keep_dead_letters_for": "seconds that dead letters are kept",
+    "keep_history": "[records of jobs](ledger.md) kept when the jobs themselves are pruned, of all queues "
+    "together; 0: none",
+    "keep_history_for": "seconds after their end that such records are kept; 0: none",
     "max_args_bytes": "the largest payload, as JSON",
     "max_result_bytes": "the largest result; a larger one is dropped, the job completes",
 }

@@ -315,6 +315,8 @@ class Penstock(Scheduling):
             retentions=tuple(queue.retention for queue in self.queues.values()),
             clean_up_at=self.settings.clean_up_at,
             keep_dead=self.settings.keep_dead_letters_for,
+            keep_history=self.settings.keep_history,
+            keep_history_for=self.settings.keep_history_for,
             app_ref=app_ref,
             accept=self.settings.accepted,
             limited=frozenset(q.name for q in chosen if q.concurrency is not None or q.limit != NO_LIMIT),

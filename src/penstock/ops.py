@@ -12,6 +12,7 @@ from penstock.engine import (
     Engine,
     Finding,
     GroupState,
+    HistoryFilter,
     JobFilter,
     LaneState,
     Level,
@@ -33,6 +34,7 @@ from penstock.model.errors import (
 )
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
+from penstock.model.record import Record
 from penstock.model.states import State
 from penstock.model.values import MAX_ARGS_BYTES, dumps
 from penstock.tasks.ids import new_id
@@ -156,6 +158,25 @@ class Ops:
         if is_id(job_id) and await self._engine.dead_letter(job_id) is not None:
             return f"job {job_id!r} has been pruned, but its dead letter is kept: penstock dlq show {job_id}"
         return f"there is no record of job {job_id!r}: it never was, or it has been pruned"
+
+    async def told(self, job_id: str) -> Story | Record:
+        """All there is of a job: its story, or, where it has been pruned, what the history has of it."""
+        try:
+            return await self.story(job_id)
+        except JobNotFound:
+            record = await self._engine.history(job_id)
+            if record is None:
+                raise
+            return record
+
+    async def record(self, job_id: str) -> Record:
+        """What is told of a job to the outside, pruned or not; JobNotFound where there is no record of it."""
+        told = await self.told(job_id)
+        return Record.of(told.job) if isinstance(told, Story) else told
+
+    async def history(self, where: HistoryFilter, limit: int = 50, after: str | None = None) -> list[Record]:
+        """One page of the jobs that have ended, pruned or not, newest first."""
+        return await self._engine.histories(where, _page(limit), _cursor(after))
 
     async def jobs(self, where: JobFilter, limit: int = 50, after: str | None = None) -> list[Job]:
         """One page of jobs, newest first; `after` is the last id of the page before."""

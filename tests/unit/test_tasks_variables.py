@@ -113,6 +113,8 @@ EFFECTS: dict[str, tuple[str, Callable[[], Any], Any]] = {
     "PENSTOCK_KEEP_FOR": ("none", lambda: options().retentions[0].max_age, None),
     "PENSTOCK_CLEAN_UP_AT": ("04:30", lambda: options().clean_up_at, time(4, 30)),
     "PENSTOCK_KEEP_DEAD_LETTERS_FOR": ("60", lambda: options().keep_dead, 60),
+    "PENSTOCK_KEEP_HISTORY": ("7", lambda: options().keep_history, 7),
+    "PENSTOCK_KEEP_HISTORY_FOR": ("60", lambda: options().keep_history_for, 60),
     "PENSTOCK_MAX_ARGS_BYTES": ("30", longest_text, 20),
     "PENSTOCK_MAX_RESULT_BYTES": ("30", result_kept, False),
     "PENSTOCK_QUEUE_COURSE_GEN_CONCURRENCY": ("2", lambda: of_queue("course-gen").concurrency, 2),

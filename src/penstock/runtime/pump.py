@@ -85,7 +85,8 @@ class Pump:
         outcome = _outcome(running, end, ran_for, self._worker)
         keep = claim.queue not in self._options.unkept
         then = tuple(running.then) if running.then and isinstance(outcome, Completed) else ()
-        self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then))
+        remember = self._options.remembers
+        self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then, remember))
         self._ended_since += 1
         if claim.lane != claim.queue or claim.queue in self._options.limited:
             self._looked_empty.clear()  # its place is free: the call that says so may take the next

@@ -21,6 +21,7 @@ log = logging.getLogger("penstock.sweeper")
 STEP = 500  # rows a round touches at most
 LOOK_AHEAD = 1.75  # seconds; jobs delayed elsewhere may fall due sooner than the next we know of
 
+FORGET_STEP = 5_000  # records of the history, which are narrow
 CLEAN_UP = 1_000  # records the daily clean-up removes of one queue, at most
 
 Chore = Callable[[], Awaitable[float]]
@@ -35,7 +36,8 @@ class Sweeper:
         self._now = now
         self._options = options
         self._sooner = asyncio.Event()
-        chores = (self.stage, self.rescue, self.expire, self.prune, self.clean_up, self.purge, self.tidy)
+        often = (self.stage, self.rescue, self.expire, self.tidy)
+        chores = (*often, self.prune, self.clean_up, self.purge, self.forget)
         self._chores: dict[Chore, float] = dict.fromkeys(chores, time.monotonic())
 
     def due_in(self, seconds: float) -> None:
@@ -106,10 +108,16 @@ class Sweeper:
 
     async def _retentions(self) -> list[Retention]:
         """What the queues keep, and the schedules that keep something else."""
-        return [*self._options.retentions, *retentions(await self._engine.schedules())]
+        kept = [*self._options.retentions, *retentions(await self._engine.schedules())]
+        return [replace(each, remember=self._options.remembers) for each in kept]
 
     async def purge(self) -> float:
         return 0.1 if await self._engine.purge(self._options.keep_dead, STEP) >= STEP else jittered(3600.0)
+
+    async def forget(self) -> float:
+        keep = self._options.keep_history if self._options.remembers else 0
+        gone = await self._engine.forget(keep, self._options.keep_history_for, FORGET_STEP)
+        return 1.0 if gone >= FORGET_STEP else jittered(60.0)
 
     async def tidy(self) -> float:
         await self._engine.tidy()

@@ -67,6 +67,8 @@ class Settings(BaseModel):
     keep_for: float | None = Field(default=DAY, ge=0, le=MAX_SECONDS)  # seconds since the end
     clean_up_at: time = time(3)  # of the day, in UTC: when what is older than keep_for is removed
     keep_dead_letters_for: float = Field(default=30 * DAY, ge=0, le=MAX_SECONDS)
+    keep_history: int = Field(default=100_000, ge=0)  # records of pruned jobs, of all queues; 0: none
+    keep_history_for: float = Field(default=30 * DAY, ge=0, le=MAX_SECONDS)  # seconds since the end; 0: none
     max_args_bytes: int = Field(default=MAX_ARGS_BYTES, ge=2)
     max_result_bytes: int = Field(default=MAX_RESULT_BYTES, ge=2)
 

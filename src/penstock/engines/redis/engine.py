@@ -184,6 +184,10 @@ class RedisEngine(Schedules, Limits, Breakers):
     async def purge(self, older_than: float, limit: int) -> int:
         return await self._count("purge", number(micro(older_than)), number(limit))
 
+    async def forget(self, keep: int, older_than: float, limit: int) -> int:  # noqa: ARG002
+        """There is no history here."""
+        return 0
+
     async def tidy(self) -> None:
         await self._do("tidy")
 

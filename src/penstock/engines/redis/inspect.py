@@ -9,7 +9,17 @@ from contextlib import asynccontextmanager
 from struct import unpack_from
 from typing import Any
 
-from penstock.engine import DeadFilter, Finding, Flow, JobFilter, Level, Parked, QueueState, WorkerInfo
+from penstock.engine import (
+    DeadFilter,
+    Finding,
+    Flow,
+    HistoryFilter,
+    JobFilter,
+    Level,
+    Parked,
+    QueueState,
+    WorkerInfo,
+)
 from penstock.engines.redis import flows, listing
 from penstock.engines.redis.address import read_url
 from penstock.engines.redis.codec import raw_id
@@ -22,6 +32,7 @@ from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
 from penstock.model.lanes import is_parked
 from penstock.model.names import check_schema
+from penstock.model.record import Record
 from penstock.model.states import State
 
 _DEAD = "dead"
@@ -81,6 +92,13 @@ class Inspection:
 
     async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         return await listing.jobs(self._do, where, limit, after)
+
+    async def history(self, job_id: str) -> Record | None:
+        job = await self.get(job_id)
+        return Record.of(job) if job is not None and job.state.finished else None
+
+    async def histories(self, where: HistoryFilter, limit: int, after: str | None = None) -> list[Record]:
+        return await listing.histories(self._do, where, limit, after)
 
     async def steps(self, job_id: str) -> dict[str, str]:
         if not is_id(job_id):

@@ -104,6 +104,9 @@ class SqliteEngine(Asked, Declared):
     async def purge(self, older_than: float, limit: int) -> int:
         return await self._write(lambda tx: upkeep.purge(tx, older_than, limit))
 
+    async def forget(self, keep: int, older_than: float, limit: int) -> int:
+        return await self._write(lambda tx: upkeep.forget(tx, keep, older_than, limit))
+
     async def tidy(self) -> None:
         await self._write(upkeep.tidy)
 
@@ -118,7 +121,7 @@ class SqliteEngine(Asked, Declared):
         return await self._write(lambda tx: operate.reschedule(tx, ids, delay))
 
     async def delete(self, ids: Sequence[str]) -> int:
-        return await self._write(lambda tx: upkeep.remove(tx, ids))
+        return await self._write(lambda tx: upkeep.delete(tx, ids))
 
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
         return await self._write(lambda tx: operate.recover(tx, recoveries))
