@@ -151,6 +151,7 @@ class Claimed(NamedTuple):
 
     claims: list[Claim]
     next_in: float | None = None  # seconds after which more may be had, where only time is needed for it
+    fence: int = 0  # greater than that of every claim before, where there is one (Redis)
 
 
 class Settled(NamedTuple):
@@ -160,6 +161,7 @@ class Settled(NamedTuple):
     claims: list[Claim]
     expired: bool = False  # the worker in `want` is not alive any more
     next_in: float | None = None  # as of a claim
+    fence: int = 0  # as of a claim
 
 
 class CancelOrder(NamedTuple):
