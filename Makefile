@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes control schedules dst lock clean
+.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes control schedules outbox dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -74,6 +74,9 @@ control: $(VENV)/.dev ## Rates, limits per key, fairness and breakers over eight
 
 schedules: $(VENV)/.dev ## Kill and restart eight schedulers at random over 200 ticks; each tick is one job
 	$(BIN)/python -m tests.chaos.schedules
+
+outbox: $(VENV)/.dev ## Kill relays at random, take Redis away for 30 s; each of 50,000 rows has its effect once
+	$(BIN)/python -m tests.chaos.outbox
 
 dst: $(VENV)/.dev ## Compare schedules with every minute of 2015 to 2035 in 30 zones (40 minutes)
 	$(BIN)/python -m tests.unit.dst_oracle

@@ -32,6 +32,8 @@ MEANING = {
 
 SETTINGS = {
     "url": "where jobs live: `sqlite:///jobs.db`, `sqlite:////absolute/jobs.db`, `postgresql://…`, `redis://…`",
+    "outbox": "the URL of your own database, where that is not the engine's: see [Outbox](outbox.md)",
+    "keep_outbox_for": "seconds that rows of the outbox are kept once they are dispatched",
     "schema_name": "the schema on PostgreSQL, the prefix of the keys on Redis; in code `Penstock(schema=…)`",
     "accept_unsafe": "what is unsafe about the engine and accepted, by the names `penstock doctor` gives",
     "migrate": "bring the schema up to date when opening; not set: not on PostgreSQL",
@@ -53,6 +55,8 @@ SETTINGS = {
     "keep_history": "[records of jobs](ledger.md) kept when the jobs themselves are pruned, of all queues "
     "together; 0: none",
     "keep_history_for": "seconds after their end that such records are kept; 0: none",
+    "keep_effects_for": "seconds that `ctx.once()` remembers an effect; not set: 60 days, or as long as a "
+    "job may run again",
     "max_args_bytes": "the largest payload, as JSON",
     "max_result_bytes": "the largest result; a larger one is dropped, the job completes",
 }

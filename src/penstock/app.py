@@ -8,20 +8,23 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.engine import Engine
+from penstock.lent import AsyncConnection, SyncConnection, lent
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import Duration, EngineError, OutcomeUnknown, in_seconds
 from penstock.model.limits import NO_LIMIT
 from penstock.model.names import check_schema
 from penstock.model.priority import PriorityOption
-from penstock.opening import make_engine, open_engine
+from penstock.opening import make_engine, on_lent, open_engine
 from penstock.ops import Diagnosis, Ops
+from penstock.outbox.box import Outbox, needed
+from penstock.outbox.relay import Relay
 from penstock.runtime.host import WorkerHost
 from penstock.runtime.inprocess import InProcessWorker
 from penstock.runtime.options import WorkerOptions
 from penstock.tasks.access import Access
 from penstock.tasks.breakers import CircuitBreaker, make_breaker
 from penstock.tasks.call import Call
-from penstock.tasks.client import Client
+from penstock.tasks.client import Client, Putting
 from penstock.tasks.declare import Declare
 from penstock.tasks.declared import TaskOptions
 from penstock.tasks.events import calls_for
@@ -38,6 +41,7 @@ from penstock.tasks.schedules import name_of
 from penstock.tasks.scheduling import Scheduling
 from penstock.tasks.task import Task
 from penstock.tasks.urls import check_url, in_memory, is_sqlite, masked
+from penstock.transacting import AppTransactions, StandIn, Where
 
 if TYPE_CHECKING:
     from penstock.tasks.settings import Settings
@@ -55,6 +59,7 @@ class Penstock(Scheduling):
         self,
         url: str | None = None,
         *,
+        outbox: str | None = None,
         schema: str | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
@@ -62,18 +67,25 @@ class Penstock(Scheduling):
     ) -> None:
         """Settings come from the environment where they are not given here.
 
+        `outbox` is the URL of your own database, where that is not the engine's: what is enqueued with
+        `connection=` is then written there, and brought to the engine by `penstock relay`.
         Declared schedules are kept under the app's `name`, by default that of its module and variable. Two
         apps on one engine that are made in the same place need one each.
         """
         self._name = name
         self._made_in: str = sys._getframe(1).f_globals.get("__name__", "")
-        self.settings = _settings(settings, url, schema)
+        self.settings = _settings(settings, url, schema, outbox)
         self.url = self.settings.url
         self.schema = check_schema(self.settings.schema_name)
         self._clock = clock or EngineClock()
         check_url(self.url)
+        self._outbox: Outbox | None = None
+        if self.settings.outbox is not None:
+            self._outbox = Outbox(self.settings.outbox, self._clock, self.settings.keep_outbox_for)
         self._access = Access(self._connect, portable=is_sqlite(self.url))
-        self._client = Client(self._access)
+        self._put_lent: StandIn | None = None  # in the place of the engine's own verbs
+        self._transactions = AppTransactions(self._where, lambda: self.engine, self.settings.concurrency)
+        self._client = Client(self._access, self._putting, self._transactions)
         default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
         self.registry = Registry(self.settings, self._client, default)
         self.registry.schedules.source = lambda: self.name
@@ -99,10 +111,10 @@ class Penstock(Scheduling):
         """Make a task of a function: `@app.task`, or `@app.task(queue="email", timeout=30)`.
 
         Options: queue, name, description, timeout, key, retry, priority, execute, expire_after, classify,
-        enabled, when_disabled, rate, rate_key, concurrency, needs, on and unique. `rate` and `concurrency`
-        hold over all workers, with `rate_key` for each key by itself; `needs` names breakers, `on` an event;
-        `unique` says for how long a key keeps others out. What is not given is inherited from the queue, then
-        from the settings.
+        enabled, when_disabled, rate, rate_key, concurrency, needs, on, unique and effects_for. `rate` and
+        `concurrency` hold over all workers, with `rate_key` for each key by itself; `needs` names breakers,
+        `on` an event; `unique` says for how long a key keeps others out, `effects_for` for how long
+        `ctx.once()` remembers. What is not given is inherited from the queue, then from the settings.
         """
         return self._declare
 
@@ -187,21 +199,48 @@ class Penstock(Scheduling):
         return self.registry.queues
 
     # -- enqueue --------------------------------------------------------------------------------------
-    def enqueue_many(self, calls: Iterable[Call[T]]) -> list[JobHandle[T]]:
-        """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing."""
-        return self._client.send_many(list(calls))
+    def enqueue_many(
+        self, calls: Iterable[Call[T]], *, connection: SyncConnection | None = None
+    ) -> list[JobHandle[T]]:
+        """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing.
 
-    async def aenqueue_many(self, calls: Iterable[Call[T]]) -> list[JobHandle[T]]:
-        """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing."""
-        return await self._client.asend_many(list(calls))
+        With a `connection` to the engine's database, all of them as a part of its transaction.
+        """
+        if connection is None:
+            return self._client.send_many(list(calls))
+        return self._client.send_lent(list(calls), lent(connection))
 
-    def emit(self, event: str, payload: Mapping[str, Any] | None = None) -> list[JobHandle[Any]]:
+    async def aenqueue_many(
+        self, calls: Iterable[Call[T]], *, connection: SyncConnection | AsyncConnection | None = None
+    ) -> list[JobHandle[T]]:
+        """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing.
+
+        With a `connection` to the engine's database, all of them as a part of its transaction.
+        """
+        if connection is None:
+            return await self._client.asend_many(list(calls))
+        return await self._client.asend_lent(list(calls), lent(connection))
+
+    def emit(
+        self,
+        event: str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        connection: SyncConnection | None = None,
+    ) -> list[JobHandle[Any]]:
         """Put in a job of every task with `on=event`, all or none, with what each takes of the payload."""
-        return self._client.send_many(calls_for(self.registry, event, payload))
+        return self.enqueue_many(calls_for(self.registry, event, payload), connection=connection)
 
-    async def aemit(self, event: str, payload: Mapping[str, Any] | None = None) -> list[JobHandle[Any]]:
+    async def aemit(
+        self,
+        event: str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        connection: SyncConnection | AsyncConnection | None = None,
+    ) -> list[JobHandle[Any]]:
         """Put in a job of every task with `on=event`, all or none, with what each takes of the payload."""
-        return await self._client.asend_many(calls_for(self.registry, event, payload))
+        calls = calls_for(self.registry, event, payload)
+        return await self.aenqueue_many(calls, connection=connection)
 
     def flow(self, name: str) -> Flow:
         """A new flow: jobs with edges between them, enqueued as one."""
@@ -229,9 +268,12 @@ class Penstock(Scheduling):
         """What is safe and what is not about the place where jobs live; the app need not be open."""
         engine = make_engine(self.url, self.schema, self._clock)
         try:
-            return Diagnosis(await engine.examine(), self.settings.accepted)
+            found = await engine.examine()
         finally:
             await engine.close()
+        if self._outbox is not None:
+            found = [*found, await self._outbox.examine()]
+        return Diagnosis(found, self.settings.accepted)
 
     async def aopen(self) -> None:
         """Open the engine on the running event loop."""
@@ -240,6 +282,7 @@ class Penstock(Scheduling):
     async def aclose(self) -> None:
         """Close the engine; inside nested blocks, the outermost does."""
         await self._access.aclose()
+        self._transactions.close()
 
     def open(self) -> None:
         """Open the engine in a program without an event loop."""
@@ -248,6 +291,7 @@ class Penstock(Scheduling):
     def close(self) -> None:
         """Close the engine; inside nested blocks, the outermost does."""
         self._access.close()
+        self._transactions.close()
 
     async def __aenter__(self) -> Self:
         await self.aopen()
@@ -266,13 +310,27 @@ class Penstock(Scheduling):
     async def _connect(self) -> Engine:
         return await open_engine(self.url, self.schema, clock=self._clock, migrate=self.settings.migrate)
 
-    def move_to(self, url: str, clock: Clock) -> tuple[str, Clock]:
+    def _putting(self) -> Putting:
+        return self._put_lent or on_lent(self.url, self.schema, self._clock)
+
+    def _where(self) -> Where:
+        return Where(self.url, self.schema, self._clock, self.settings.outbox is not None)
+
+    @property
+    def transactions(self) -> AppTransactions:
+        """What its handlers may do in transactions."""
+        return self._transactions
+
+    def move_to(
+        self, url: str, clock: Clock, put_lent: StandIn | None = None
+    ) -> tuple[str, Clock, StandIn | None]:
         """Point a closed app at another engine; where it was, to move back. For tests."""
         if self._access.is_open:
             raise EngineError("the app is open; close it before it moves to another engine")
         check_url(url)
-        before = self.url, self._clock
-        self.url, self._clock = url, clock
+        before = self.url, self._clock, self._put_lent
+        self.url, self._clock, self._put_lent = url, clock, put_lent
+        self._transactions.stand_in = put_lent
         self._access.portable = is_sqlite(url)
         return before
 
@@ -322,6 +380,7 @@ class Penstock(Scheduling):
             limited=frozenset(q.name for q in chosen if q.concurrency is not None or q.limit != NO_LIMIT),
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
         )
+        self._transactions.most = options.slots
         engine = self.engine if self._access.is_open_here else make_engine(self.url, self.schema, self._clock)
         return WorkerHost(
             engine=engine, registry=self.registry, options=options, url=self.url, schema=self.schema
@@ -341,12 +400,35 @@ class Penstock(Scheduling):
         host = self.worker_host(app_ref=app_ref, queues=queues, slots=slots, lease=lease, grace=grace)
         return InProcessWorker(host, self._heart_engine)
 
+    @property
+    def outbox(self) -> Outbox:
+        """The app's outbox; InvalidOption where it has none."""
+        return needed(self._outbox)
+
+    def relay(self) -> Relay:
+        """A relay inside this process: `await app.relay().run()`; any number may run, anywhere."""
+        return self.outbox.relay(self._relay_engine)
+
+    @asynccontextmanager
+    async def _relay_engine(self) -> AsyncIterator[Engine]:
+        """The app's engine where it is open here, else one of its own."""
+        if self._access.is_open_here:
+            yield self.engine
+            return
+        async with self._another_engine() as engine:
+            yield engine
+
     @asynccontextmanager
     async def _heart_engine(self) -> AsyncIterator[Engine]:
         """An engine for the heartbeat's own loop; a database in memory has only the one."""
         if in_memory(self.url):
             yield self.engine
             return
+        async with self._another_engine() as engine:
+            yield engine
+
+    @asynccontextmanager
+    async def _another_engine(self) -> AsyncIterator[Engine]:
         engine = await self._connect()
         try:
             yield engine
@@ -354,10 +436,10 @@ class Penstock(Scheduling):
             await engine.close()
 
 
-def _settings(given: Settings | None, url: str | None, schema: str | None) -> Settings:
+def _settings(given: Settings | None, url: str | None, schema: str | None, outbox: str | None) -> Settings:
     from penstock.tasks.settings import Settings  # noqa: PLC0415 - pydantic, when an app is made
 
-    named = {"url": url, "schema_name": schema}
+    named = {"url": url, "schema_name": schema, "outbox": outbox}
     chosen: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
     return Settings(**chosen) if given is None else given.model_copy(update=chosen)
 

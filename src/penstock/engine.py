@@ -78,6 +78,11 @@ and completes the run; else they are not made.
 **Steps** are named pieces of a run whose results are kept: they live as long as the job's record, and a
 recovered job has them too.
 
+**Effects** are records that something named has been done for a task's key, written in the transaction that
+does it: a second one of the same task, key and name is not the first. A record counts until its time has
+passed, and beyond that while its job is unfinished or has a dead letter that may be recovered; a recovered
+job takes over the records of its key. A finished job may be pruned before them.
+
 **Breakers** are kept by the engine, for all workers: `model/breaker.py` is what they mean. A claim under a
 half-open one is a probe, by the job's id. The end of a run is told to the breakers its group needs by
 `Outcome.healthy`; every other end of a run, and a rescue, tells them nothing and gives a probe's place back.
@@ -99,6 +104,15 @@ history: there the Record goes with the job's own (`penstock/ledger` keeps one b
 **Finished is final.** A job that is completed, failed or cancelled never runs again; recovering a dead letter
 makes a new job, linked both ways, which takes over the key.
 
+**Lent connections.** `OnLent` is what an engine does inside a transaction that is not its own, over a
+connection that the caller lends (`penstock.lent`): rolled back, also to a savepoint, it never was; committed,
+it is as if the engine had done it then. What it makes is seen by nobody before. The verbs mean what they mean
+elsewhere, but for three things. *Time* is the time of the call, not of the commit. *Wake-ups* come with the
+commit where the database can send them; else who waits finds the job when it looks by itself. *Errors* of the
+caller's own driver come out as they are where they concern his transaction (a deadlock, a lost connection):
+he rolls back and begins again, as with statements of his own. An engine that is in no database of which a
+caller could have a connection has no such verbs: NotSupported.
+
 **Errors.** A server that cannot be reached raises EngineUnavailable (nothing happened) or OutcomeUnknown (the
 reply was lost). After an unknown enqueue, call again with the same ids and `again=True`; after an unknown
 claim, call `release` with its request id; after an unknown settle, settle again with the same tokens and
@@ -111,8 +125,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
+from penstock.lent import AsyncLent, Dialect, Lent
 from penstock.model.breaker import Breaker, BreakerState, Circuit
 from penstock.model.job import Claim, DeadLetter, Enqueued, Held, Job, NewJob
 from penstock.model.limits import NO_LIMIT, Limit
@@ -264,6 +279,44 @@ class Recovery(NamedTuple):
     delay: float = 0.0
 
 
+class Effect(NamedTuple):
+    """An effect about to be made."""
+
+    task: str
+    key: str  # the job's
+    name: str
+    job_id: str
+    keep_for: float  # seconds that its record is kept, at least
+
+
+class EffectRecord(NamedTuple):
+    """An effect that was made."""
+
+    task: str
+    key: str
+    name: str
+    job_id: str  # the job that made it, or the one that was recovered from it
+    first_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectFilter:
+    """Which effects to list. Empty means all; sorted by task, key and name."""
+
+    task: str | None = None
+    key: str | None = None
+    name: str | None = None
+
+
+class EffectName(NamedTuple):
+    """What tells one effect from the others."""
+
+    task: str
+    key: str
+    name: str
+
+
 class Parked(NamedTuple):
     """A parked lane: what waits there and why."""
 
@@ -397,6 +450,58 @@ class QueueState:
     counts: Mapping[State, int]
 
 
+class Transaction(Protocol):
+    """A transaction on a connection of our own to the engine's database; what ends it gives that up."""
+
+    @property
+    def lent(self) -> Lent:
+        """The connection, for the verbs on lent ones."""
+        ...
+
+    def execute(self, sql: str, values: Any) -> Any:
+        """Run a statement of the user's; the driver's cursor."""
+
+    def commit(self) -> None:
+        """OutcomeUnknown where nobody knows whether it was."""
+
+    def rollback(self) -> None:
+        """Undo it all; fails for no reason that matters."""
+
+
+class AsyncTransaction(Protocol):
+    """The same, awaited."""
+
+    @property
+    def lent(self) -> AsyncLent: ...
+
+    async def execute(self, sql: str, values: Any) -> Any: ...
+
+    async def commit(self) -> None: ...
+
+    async def rollback(self) -> None: ...
+
+
+class Transactions(Protocol):
+    """Transactions in the engine's database for those who have no connection to lend.
+
+    One may last as long as others can wait: on SQLite, where it keeps every other writer out, less than a
+    third of `lease` seconds in all, TransactionTooLong; on PostgreSQL `lease` seconds without a statement,
+    after which the server ends it. Connections are opened when needed and kept for the next one.
+    """
+
+    @property
+    def on_lent(self) -> OnLent:
+        """The verbs on such a connection."""
+        ...
+
+    def begin(self, lease: float) -> Transaction: ...
+
+    async def abegin(self, lease: float) -> AsyncTransaction: ...
+
+    def close(self) -> None:
+        """Let go of every connection that is not in use."""
+
+
 class Engine(Protocol):
     """Where jobs live. See the module's text for what every verb promises."""
 
@@ -521,6 +626,10 @@ class Engine(Protocol):
 
         `keep` of them are kept at most. Answers how many went, at most `limit`.
         """
+        ...
+
+    async def forget_effects(self, limit: int) -> int:
+        """Remove the records of effects that count no more; how many were looked at, at most `limit`."""
         ...
 
     async def tidy(self) -> None:
@@ -658,6 +767,12 @@ class Engine(Protocol):
         """One dead letter, recovered or not."""
         ...
 
+    async def effects(
+        self, where: EffectFilter, limit: int, after: EffectName | None = None
+    ) -> list[EffectRecord]:
+        """Effects that match; `after` names the last of the page before."""
+        ...
+
     async def queues(self) -> list[QueueState]:
         """Every queue that was ever used, with its counts, sorted by name."""
         ...
@@ -672,4 +787,43 @@ class Engine(Protocol):
 
     async def parked(self) -> list[Parked]:
         """Every parked lane that holds jobs."""
+        ...
+
+
+class OnLent(Protocol):
+    """What an engine can do on a connection of the caller's: see "Lent connections" above."""
+
+    dialect: Dialect
+
+    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+        """Put jobs in, as `Engine.enqueue` does.
+
+        `again` must be said where an id may be known: a transaction may not survive to be told so. A
+        connection to another database than the engine's is InvalidOption, where that can be seen.
+        """
+        ...
+
+    async def aenqueue(
+        self, lent: AsyncLent, jobs: Sequence[NewJob], *, again: bool = False
+    ) -> list[Enqueued]:
+        """`enqueue` on a connection whose calls are awaited."""
+        ...
+
+    def settle(self, lent: Lent, end: Settlement) -> bool:
+        """Complete a run, and put in what follows; False, and nothing changes, where it has passed on."""
+        ...
+
+    async def asettle(self, lent: AsyncLent, end: Settlement) -> bool:
+        """`settle` on a connection whose calls are awaited."""
+        ...
+
+    def once(self, lent: Lent, effect: Effect) -> bool:
+        """Record an effect; whether it is the first of its name for this task and key.
+
+        Where another transaction has recorded it and is still open, this waits for its end.
+        """
+        ...
+
+    async def aonce(self, lent: AsyncLent, effect: Effect) -> bool:
+        """`once` on a connection whose calls are awaited."""
         ...

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.engine import Engine
+from collections.abc import Callable
+
+from penstock.engine import Engine, OnLent, Transactions
 from penstock.model.clock import Clock, EngineClock
-from penstock.model.errors import SchemaMissing
+from penstock.model.errors import NotSupported, SchemaMissing
 from penstock.tasks.urls import is_redis, is_sqlite, sqlite_path
 
 
@@ -21,6 +23,41 @@ def make_engine(url: str, schema: str, clock: Clock) -> Engine:
     from penstock.engines.postgres.engine import PostgresEngine  # noqa: PLC0415 - as above
 
     return PostgresEngine(url, schema=schema, clock=clock)
+
+
+def on_lent(url: str, schema: str, clock: Clock) -> OnLent:
+    """What the engine of a URL can do on a connection of the caller's; no engine is opened for it."""
+    if is_sqlite(url):
+        from penstock.engines.sqlite.lent import SqliteOnLent  # noqa: PLC0415 - as above
+
+        return SqliteOnLent(sqlite_path(url), clock)
+    if is_redis(url):
+        raise NotSupported(
+            "the jobs live in Redis, which takes no part in a transaction of your database: give the app "
+            "outbox=…, the URL of that database, and run `penstock relay`"
+        )
+    from penstock.engines.postgres.lent import PostgresOnLent  # noqa: PLC0415 - as above
+
+    return PostgresOnLent(schema, clock)
+
+
+def transactions(
+    url: str, schema: str, clock: Clock, engine: Callable[[], Engine], most: int
+) -> Transactions:
+    """Transactions in the database of a URL, for those who lend no connection; `most` stay open unused."""
+    if is_sqlite(url):
+        from penstock.engines.sqlite.own import SqliteTransactions  # noqa: PLC0415 - as above
+
+        return SqliteTransactions(sqlite_path(url), clock, engine)
+    if is_redis(url):
+        raise NotSupported(
+            "the jobs live in Redis, which takes no part in a transaction of your database, so that "
+            "ctx.transaction() cannot be: write `ctx.once(name, connection=…)` in a transaction of your own, "
+            "or give the other service `ctx.key_for(provider)`"
+        )
+    from penstock.engines.postgres.own import PostgresTransactions  # noqa: PLC0415 - as above
+
+    return PostgresTransactions(url, schema, clock, most)
 
 
 async def open_engine(

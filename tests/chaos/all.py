@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-RUNS = ("kills", "zombies", "restarts", "cuts", "losses", "contention", "control", "schedules")
+RUNS = ("kills", "zombies", "restarts", "cuts", "losses", "contention", "control", "schedules", "outbox")
 
 
 def main() -> None:

@@ -44,7 +44,7 @@ class Stage:
     ) -> None:
         self.engine = engine
         self.app: Penstock = module.app
-        self._ref = f"{module.__file__}:app"
+        self.ref = f"{module.__file__}:app"
         self.server = server
         self.folder = folder
         self.site = Site(folder, url)
@@ -60,7 +60,7 @@ class Stage:
     # -- workers --------------------------------------------------------------------------------------
     def start(self, *options: str, lease: float, env: dict[str, str] | None = None) -> Tree:
         return self.site.start(
-            *options, "--log-level", "warning", app=self._ref, lease=lease, grace=5, env=env
+            *options, "--log-level", "warning", app=self.ref, lease=lease, grace=5, env=env
         )
 
     def up(self, *trees: Tree, within: float = 120.0) -> None:

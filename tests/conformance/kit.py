@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.engine import Engine, Settlement, Want, WorkerInfo
-from penstock.model.clock import Clock
+from penstock.engine import Engine, OnLent, Settlement, Want, WorkerInfo
+from penstock.model.clock import Clock, EngineClock
 from penstock.model.ids import COUNTER_BITS, uuid7
 from penstock.model.job import Claim, Edge, Held, Job, NewJob, OnFailure, Ties
 from penstock.model.outcome import COMPLETED, Cancelled, Failed, Outcome, Park, Released, Retried, Snoozed
@@ -50,6 +50,15 @@ class Place:
         from penstock.engines.sqlite.engine import SqliteEngine
 
         return SqliteEngine(self.address, **options)
+
+    def on_lent(self, clock: Clock | None = None) -> OnLent:
+        """The verbs on connections of the caller's."""
+        from penstock.opening import on_lent
+
+        is_file = self.kind in ("sqlite", "memory")
+        return on_lent(
+            f"sqlite:///{self.address}" if is_file else self.address, self.schema, clock or EngineClock()
+        )
 
 
 def make_id() -> str:

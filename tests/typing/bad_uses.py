@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+
+import psycopg
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
+from sqlalchemy.orm import Session
+
 from penstock import Context, Penstock, RateLimited, Retry, Snooze, SyncContext, Throttle
 
 app = Penstock("sqlite://:memory:")
@@ -49,9 +55,9 @@ async def wrong_results() -> None:
 
 
 def wrong_options() -> None:
-    send.using(dely=1)  # type: ignore[call-arg]
-    send.using(delay="soon")  # type: ignore[arg-type]
-    send.using(owner=7)  # type: ignore[arg-type]
+    send.using(dely=1)  # type: ignore[call-overload]
+    send.using(delay="soon")  # type: ignore[call-overload]
+    send.using(owner=7)  # type: ignore[call-overload]
     app.task(queu="email")  # type: ignore[call-overload]
     app.task(execute="fibre")  # type: ignore[call-overload]
     app.queue("email", concurrency="ten")  # type: ignore[arg-type]
@@ -59,8 +65,8 @@ def wrong_options() -> None:
     app.queue("email", priority="urgent")  # type: ignore[arg-type]
     app.queue("email", retry="webhok")  # type: ignore[arg-type]
     app.task(priority="urgent")  # type: ignore[call-overload]
-    send.using(priority="urgent")  # type: ignore[arg-type]
-    send.using(retry="webhok")  # type: ignore[arg-type]
+    send.using(priority="urgent")  # type: ignore[call-overload]
+    send.using(retry="webhok")  # type: ignore[call-overload]
 
 
 def wrong_schedules() -> None:
@@ -108,5 +114,25 @@ async def wrong_flows(ctx: Context, sync: SyncContext) -> None:
 
 def wrong_windows() -> None:
     app.task(unique="finished")  # type: ignore[call-overload]
-    plain.using(unique=60)  # type: ignore[arg-type]
+    plain.using(unique=60)  # type: ignore[call-overload]
     plain.using(unique=Throttle("60"))  # type: ignore[arg-type]
+
+
+async def wrong_connections(
+    file: sqlite3.Connection,
+    session: Session,
+    awaited: psycopg.AsyncConnection,
+    async_session: AsyncSession,
+    async_connection: AsyncConnection,
+) -> None:
+    plain.using(connection=awaited).enqueue(1)  # type: ignore[attr-defined]
+    plain.using(connection=async_session, delay=1).enqueue(1)  # type: ignore[attr-defined]
+    plain.using(connection=async_connection).using(delay=1).enqueue(1)  # type: ignore[attr-defined]
+    plain.using(connection=file).enqueue("1")  # type: ignore[arg-type]
+    await plain.using(connection=async_session).aenqueue("1")  # type: ignore[arg-type]
+    plain.using(connection=file).call(1)  # type: ignore[attr-defined]
+    plain.using(connection="jobs.db")  # type: ignore[call-overload]
+    plain.using(connection=session).using(connection=file)  # type: ignore[call-arg]
+    app.enqueue_many([plain.call(1)], connection=awaited)  # type: ignore[arg-type]
+    app.emit("paid", {}, connection=async_session)  # type: ignore[arg-type]
+    app.flow("course").enqueue(connection=async_connection)  # type: ignore[arg-type]

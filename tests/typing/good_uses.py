@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Coroutine
 from datetime import timedelta
 from typing import Any, assert_type
+
+import aiosqlite
+import psycopg
+import sqlalchemy
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession, async_scoped_session
+from sqlalchemy.orm import Session, scoped_session
 
 from penstock import (
     Call,
@@ -137,3 +144,41 @@ async def schedules() -> None:
     await app.aupsert_schedule("d", nothing, every=5)
     assert_type(app.remove_schedule("d"), bool)
     assert_type(await app.aremove_schedule("d"), bool)
+
+
+def connections(
+    file: sqlite3.Connection,
+    server: psycopg.Connection,
+    rows: psycopg.Connection[dict[str, Any]],
+    connection: sqlalchemy.Connection,
+    session: Session,
+    scoped: scoped_session[Session],
+) -> None:
+    assert_type(add.using(connection=file).enqueue(1, 2), JobHandle[int])
+    assert_type(add.using(connection=server, delay=5).enqueue(1, b=2), JobHandle[int])
+    assert_type(add.using(owner="me").using(connection=rows).enqueue(1, 2), JobHandle[int])
+    assert_type(add.using(connection=connection).using(key="k").enqueue(1, 2), JobHandle[int])
+    assert_type(add.using(connection=session).enqueue(1, 2), JobHandle[int])
+    assert_type(add.using(connection=scoped).enqueue(1, 2), JobHandle[int])
+    assert_type(app.enqueue_many([add.call(1, 2)], connection=session), list[JobHandle[int]])
+    app.emit("order.paid", {"order_id": 7}, connection=session)
+    app.flow("course").enqueue(connection=session)
+
+
+async def async_connections(
+    file: aiosqlite.Connection,
+    server: psycopg.AsyncConnection,
+    connection: AsyncConnection,
+    session: AsyncSession,
+    scoped: async_scoped_session[AsyncSession],
+    sync_session: Session,
+) -> None:
+    assert_type(await add.using(connection=file).aenqueue(1, 2), JobHandle[int])
+    assert_type(await add.using(connection=server).using(delay=5).aenqueue(1, 2), JobHandle[int])
+    assert_type(await add.using(connection=connection).aenqueue(1, 2), JobHandle[int])
+    assert_type(await add.using(connection=session).aenqueue(1, 2), JobHandle[int])
+    assert_type(await add.using(connection=scoped).aenqueue(1, 2), JobHandle[int])
+    assert_type(await add.using(connection=sync_session).aenqueue(1, 2), JobHandle[int])
+    assert_type(await app.aenqueue_many([add.call(1, 2)], connection=session), list[JobHandle[int]])
+    await app.aemit("order.paid", {"order_id": 7}, connection=server)
+    await app.flow("course").aenqueue(connection=sync_session)

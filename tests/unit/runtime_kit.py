@@ -15,11 +15,13 @@ from penstock.engine import Engine
 from penstock.model.clock import FakeClock
 from penstock.model.job import NewJob
 from penstock.runtime.board import Board
+from penstock.runtime.wire import Terms
 from penstock.runtime.worker import Worker
 from penstock.tasks.errands import Errand
 
 URL = "sqlite://:memory:"
 TTL = 60.0
+TERMS = Terms("worker", 30.0, True)
 
 
 class Flaky:
@@ -107,7 +109,12 @@ class Ear:
         self.told: list[Any] = []
         self.errands: list[Errand] = []
         self.followers: list[NewJob] = []
+        self.commits: list[bool] = []
         self.heard = asyncio.Event()
+
+    @property
+    def terms(self) -> Terms:
+        return TERMS
 
     def begin(self) -> None: ...
 
@@ -127,6 +134,9 @@ class Ear:
 
     def follow(self, job: NewJob) -> None:
         self.followers.append(job)
+
+    def committed(self, *, answered: bool) -> None:
+        self.commits.append(answered)
 
 
 class FakeProcess:

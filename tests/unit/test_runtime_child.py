@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 import pytest
-from runtime_kit import FakeProcess, make_app, no_waiting, small_app  # noqa: F401 - fixtures
+from runtime_kit import TERMS, FakeProcess, make_app, no_waiting, small_app  # noqa: F401 - fixtures
 
 from penstock import Penstock, Snooze, SyncContext
 from penstock.engine import WorkerInfo
-from penstock.model.decide import Deferred, Returned
+from penstock.model.decide import Deferred, End, Returned
 from penstock.model.failure import Failure
 from penstock.model.job import Claim
 from penstock.runtime import child, solo_child
@@ -160,11 +160,14 @@ def test_inside_a_child_a_run_ends_as_plain_data() -> None:
 
     sent: list[bytes] = []
 
-    link = ChildLine(CLAIM, "w", sent.append)
+    def run(name: str, claim: Claim) -> End:
+        link = ChildLine(claim, app.tasks[name], TERMS, sent.append)
+        return solo_child._run(app.tasks[name], claim, link, runner)
+
     with asyncio.Runner() as runner:
         empty = CLAIM._replace(args="{}")
-        assert solo_child._run(app.tasks["add"], CLAIM, link, runner) == Returned("2")
-        assert isinstance(solo_child._run(app.tasks["later"], empty, link, runner), Deferred)
-        assert solo_child._run(app.tasks["nothing"], empty, link, runner) == Returned()
-        assert isinstance(solo_child._run(app.tasks["add"], empty, link, runner), Failure)
+        assert run("add", CLAIM) == Returned("2")
+        assert isinstance(run("later", empty), Deferred)
+        assert run("nothing", empty) == Returned()
+        assert isinstance(run("add", empty), Failure)
     assert "half" in unpack(sent[0])["progress"]

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from runtime_kit import TERMS, make_app
 from test_runtime_child import CLAIM
 
 from penstock.model.decide import Returned
@@ -31,7 +32,13 @@ class Said:
 
     def __init__(self, timeout: float | None = None) -> None:
         self._sent: list[bytes] = []
-        self.line = ChildLine(CLAIM, "worker", self._sent.append, timeout)
+        app = make_app()
+
+        @app.task(timeout=timeout)
+        def work(a: int) -> int:
+            return a
+
+        self.line = ChildLine(CLAIM, work, TERMS, self._sent.append)
 
     def messages(self) -> list[dict[str, Any]]:
         found = [unpack(data) for data in self._sent]

@@ -10,7 +10,7 @@ import socket
 from typing import Any
 
 import pytest
-from runtime_kit import Ear
+from runtime_kit import TERMS, Ear
 from test_runtime_child import CLAIM
 
 from penstock import InvalidOption
@@ -19,7 +19,7 @@ from penstock.model.errors import EngineUnavailable
 from penstock.model.job import Claim, Edge, FlowName, NewJob, Ties, Window
 from penstock.runtime import solo, solo_child
 from penstock.runtime.warm import Warm
-from penstock.runtime.wire import end_to_wire, pack, unpack
+from penstock.runtime.wire import Terms, end_to_wire, pack, unpack
 from penstock.tasks.errands import STEPS
 
 END = pack({"token": CLAIM.token, "end": end_to_wire(Returned("2"))})
@@ -38,7 +38,7 @@ class Child:
         self.killed = False
         self.ran = 0
 
-    async def take_up(self, _claim: Claim, _worker: str) -> None:
+    async def take_up(self, _claim: Claim, _terms: Terms) -> None:
         if not self.alive:
             raise solo.ChildDied("gone")
 
@@ -85,7 +85,7 @@ def nursery(monkeypatch: pytest.MonkeyPatch) -> Nursery:
 
 @pytest.fixture
 def pool(nursery: Nursery) -> solo.SoloPool:
-    return solo.SoloPool("worker", nursery)  # type: ignore[arg-type]
+    return solo.SoloPool(nursery)  # type: ignore[arg-type]
 
 
 nobody = Ear()  # who does not want to know
@@ -164,7 +164,7 @@ async def test_a_job_stopped_while_its_child_starts_lets_the_next_start_one(
 
 async def test_a_job_that_needs_a_process_says_so_where_no_app_is_known() -> None:
     with pytest.raises(InvalidOption, match="penstock worker --app"):
-        await solo.SoloPool("w", Warm(None)).run(CLAIM, nobody)
+        await solo.SoloPool(Warm(None)).run(CLAIM, nobody)
 
 
 # -- one child --------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ async def other(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 async def take_up(other: Other) -> dict[str, Any]:
     """The child takes a job up; what it was sent."""
-    taking = asyncio.create_task(other.child.take_up(CLAIM, "w"))
+    taking = asyncio.create_task(other.child.take_up(CLAIM, TERMS))
     message = await other.hears()
     other.says(pack({"token": CLAIM.token, "begun": True}))
     await taking
@@ -212,7 +212,7 @@ async def take_up(other: Other) -> dict[str, Any]:
 
 async def test_a_child_begins_with_one_job_and_tells_its_progress_and_end(other: Other) -> None:
     message = await take_up(other)
-    assert (solo_child._claim_from(message["claim"]), message["worker"]) == (CLAIM, "w")
+    assert (solo_child._claim_from(message["claim"]), Terms(*message["terms"])) == (CLAIM, TERMS)
     said: list[str] = []
 
     async def keep(progress: str) -> None:
@@ -254,7 +254,7 @@ async def test_jobs_that_follow_come_over_the_line_as_they_were(other: Other) ->
 
 
 async def test_what_a_child_says_of_another_run_is_passed_over(other: Other) -> None:
-    taking = asyncio.create_task(other.child.take_up(CLAIM, "w"))
+    taking = asyncio.create_task(other.child.take_up(CLAIM, TERMS))
     other.says(of_another_run(begun=True) + of_another_run(end=end_to_wire(Returned("1"))))
     await turns()
     assert not taking.done()

@@ -116,7 +116,7 @@ class Lot:
         self.path = folder / "shop_of_children.py"
         self.write()
         self.warm = Warm(f"{self.path}:app")
-        self.pool = SoloPool("worker-1", self.warm)
+        self.pool = SoloPool(self.warm)
         self.ear = Ear()
 
     def write(self, more: str = "") -> None:

@@ -11,7 +11,16 @@ from typing import Any
 
 import pytest
 
-from penstock import InvalidOption, Penstock, Priority, ResultDropped, Retry, Settings, ValueTooLarge
+from penstock import (
+    InvalidOption,
+    Penstock,
+    Priority,
+    ResultDropped,
+    Retry,
+    Settings,
+    SyncContext,
+    ValueTooLarge,
+)
 from penstock.cli import work
 from penstock.runtime.options import WorkerOptions
 from penstock.tasks.queues import OPTIONS, PREFIX
@@ -49,6 +58,15 @@ def longest_text() -> int:
         except ValueTooLarge:
             return length
     return 100
+
+
+def effects_kept() -> float:
+    app = Penstock(MEMORY)
+
+    @app.task
+    def pay(ctx: SyncContext) -> None: ...
+
+    return pay.effects_for(None)
 
 
 def result_kept() -> bool:
@@ -115,6 +133,7 @@ EFFECTS: dict[str, tuple[str, Callable[[], Any], Any]] = {
     "PENSTOCK_KEEP_DEAD_LETTERS_FOR": ("60", lambda: options().keep_dead, 60),
     "PENSTOCK_KEEP_HISTORY": ("7", lambda: options().keep_history, 7),
     "PENSTOCK_KEEP_HISTORY_FOR": ("60", lambda: options().keep_history_for, 60),
+    "PENSTOCK_KEEP_EFFECTS_FOR": ("5000000", effects_kept, 5_000_000),
     "PENSTOCK_MAX_ARGS_BYTES": ("30", longest_text, 20),
     "PENSTOCK_MAX_RESULT_BYTES": ("30", result_kept, False),
     "PENSTOCK_QUEUE_COURSE_GEN_CONCURRENCY": ("2", lambda: of_queue("course-gen").concurrency, 2),

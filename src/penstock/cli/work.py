@@ -6,13 +6,15 @@ import asyncio
 import logging
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from penstock.cli.common import AppOption, load
 from penstock.cli.output import complain, counted, say
+from penstock.model.errors import PenstockError
 from penstock.opening import open_engine
+from penstock.outbox.relay import Relay
 from penstock.runtime import signals
 from penstock.runtime.reload import Reloader
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
@@ -54,7 +56,6 @@ def worker(
 
     Ctrl-C or SIGTERM drains; a second one hands running jobs back at once.
     """
-    _configure_logs(log_level)
     wishes = {"queues": queue, "slots": concurrency, "lease": lease, "grace": grace}
     options = SupervisorOptions(
         app_ref=find_ref(app),
@@ -62,7 +63,12 @@ def worker(
         wishes={name: wish for name, wish in wishes.items() if wish is not None},
         log_level=log_level.upper(),
     )
-    code = asyncio.run(_supervise(options, reload=reload))
+    _work(options, reload=reload)
+
+
+def _work(options: SupervisorOptions, *, reload: bool, relay: Relay | None = None) -> NoReturn:
+    configure_logs(options.log_level)
+    code = asyncio.run(_supervise(options, reload=reload, relay=relay))
     signals.ignore()
     sys.exit(code)
 
@@ -76,18 +82,29 @@ def _processes_by_environment() -> int:
     return Settings().processes
 
 
-async def _supervise(options: SupervisorOptions, *, reload: bool) -> int:
+async def _supervise(options: SupervisorOptions, *, reload: bool, relay: Relay | None) -> int:
     supervisor = Supervisor(options, open_engine)
     signals.answer_by(supervisor.stop)
-    watching = asyncio.create_task(Reloader(supervisor.restart).run()) if reload else None
+    beside = [asyncio.create_task(Reloader(supervisor.restart).run())] if reload else []
+    if relay is not None:
+        beside.append(asyncio.create_task(_relay(relay)))
     try:
         code = await supervisor.run()
     finally:
-        if watching is not None:
-            watching.cancel()
+        for task in beside:
+            task.cancel()
+        if beside:
+            await asyncio.wait(beside)
     if supervisor.problem:
         complain(f"the worker could not start: {supervisor.problem}")
     return code
+
+
+async def _relay(relay: Relay) -> None:
+    try:
+        await relay.run()
+    except PenstockError as error:
+        complain(f"the relay could not start: {error}")
 
 
 def dev(
@@ -96,12 +113,14 @@ def dev(
     concurrency: SlotsOption = None,
     log_level: LevelOption = "info",
 ) -> None:
-    """Run one worker over every queue, restarted when code changes."""
+    """Run one worker over every queue, restarted when code changes; a relay where there is an outbox."""
     ref = find_ref(target or app)
     penstock = load(ref)
     known = counted(len(penstock.tasks), "task")
     say(f"Penstock on {penstock.safe_url}; {known}. Reloads on change. Ctrl-C ends.")
-    worker(app=ref, concurrency=concurrency, processes=1, grace=5.0, reload=True, log_level=log_level)
+    wishes = {"grace": 5.0} | ({} if concurrency is None else {"slots": concurrency})
+    options = SupervisorOptions(app_ref=ref, processes=1, wishes=wishes, log_level=log_level.upper())
+    _work(options, reload=True, relay=None if penstock.settings.outbox is None else penstock.relay())
 
 
 def demo() -> None:
@@ -111,7 +130,8 @@ def demo() -> None:
     raise typer.Exit(run())
 
 
-def _configure_logs(level: str) -> None:
+def configure_logs(level: str) -> None:
+    """Write the log to standard error, from this level on."""
     known: dict[str, Any] = logging.getLevelNamesMapping()
     if level.upper() not in known:
         raise typer.BadParameter("use debug, info, warning or error", param_hint="--log-level")

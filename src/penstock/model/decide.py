@@ -20,6 +20,7 @@ from penstock.model.failure import (
 )
 from penstock.model.job import Held
 from penstock.model.outcome import (
+    COMPLETED,
     Cancelled,
     Completed,
     Failed,
@@ -57,6 +58,11 @@ class Returned:
 
     result: str | None = None
     dropped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The run is settled already: it completed in the handler's own transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,9 @@ class Misplaced:
     lane: str
 
 
-End: TypeAlias = Returned | Skipped | Deferred | Failure | Crashed | Lost | Stopped | Unfit | Misplaced
+End: TypeAlias = (
+    Returned | Committed | Skipped | Deferred | Failure | Crashed | Lost | Stopped | Unfit | Misplaced
+)
 
 # Of a service these say nothing: the job itself was wrong, or the service is well and busy.
 _NOT_THE_SERVICE = (FailureClass.INVALID_INPUT, FailureClass.LOGIC_ERROR, FailureClass.RATE_LIMIT)
@@ -174,8 +182,8 @@ def timed_out(seconds: float, policy: Retry) -> Failure:
 def decide(run: Facts, end: End, policy: Retry) -> Outcome:  # noqa: PLR0911 - one return per way to end
     """What becomes of the job."""
     match end:
-        case Returned(result, dropped):
-            return Completed(result, f"{_DROPPED}: {dropped}" if dropped else None)
+        case Returned() | Committed():
+            return completed(end)
         case Skipped(reason):
             return Completed(note=f"{_NO_OP}: {reason}")
         case Deferred(seconds, reason):
@@ -192,6 +200,13 @@ def decide(run: Facts, end: End, policy: Retry) -> Outcome:  # noqa: PLR0911 - o
             return _after_loss(run.max_attempts, _lost(how, run.attempt, run.ran_for, run.worker))
         case Failure():
             return _after_failure(run, end, policy)
+
+
+def completed(end: Returned | Committed) -> Completed:
+    """The outcome of a run that returned."""
+    if isinstance(end, Committed):
+        return COMPLETED
+    return Completed(end.result, f"{_DROPPED}: {end.dropped}" if end.dropped else None)
 
 
 def _after_failure(run: Facts, failure: Failure, policy: Retry) -> Outcome:

@@ -19,6 +19,8 @@ PenstockError
 │   ├── SchemaTooNew            this release is older than the database
 │   ├── MissingExtra            names the package to install
 │   ├── EngineUnsafe            jobs could be lost there; mend it, or accept it by name
+│   ├── NotSupported            this engine cannot do that; says what to use instead
+│   ├── TransactionTooLong      it would have held up everybody else; it was undone
 │   └── WorkerExpired           this worker was given up; it must stop and begin under a new id
 ├── LeaseLost                   the job has passed on while it ran; this run is to stop
 ├── WorkerStuck                 too many handlers do not stop; only a new process helps
@@ -137,6 +139,14 @@ class MissingExtra(EngineError, ImportError):
 
 class EngineUnsafe(EngineError):
     """The engine is set up so that jobs could be lost. Mend it, or accept it by name."""
+
+
+class TransactionTooLong(EngineError):
+    """ctx.transaction() took longer than others can be made to wait; nothing of it was kept."""
+
+
+class NotSupported(EngineError):
+    """This engine cannot do what was asked, and never will: use what the message names."""
 
 
 class WorkerExpired(EngineError):

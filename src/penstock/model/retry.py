@@ -161,6 +161,11 @@ class Retry:
         seconds = min(self._grown(retries), MAX_DELAY) * (1 + self.jitter * chance)
         return min(seconds, self.cap if self.cap is not None else MAX_DELAY)
 
+    def longest(self, timeout: float | None) -> float:
+        """Seconds that all attempts and the waits between them may take; runs without a limit count as 0."""
+        waits = sum(self.wait(retries, 1.0) for retries in range(self.attempts - 1))
+        return waits + self.attempts * (timeout or 0.0)
+
     def _grown(self, retries: int) -> float:
         if self.strategy is not Strategy.EXPONENTIAL or self.delay == 0:
             return self.delay

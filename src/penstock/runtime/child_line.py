@@ -10,14 +10,17 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from penstock.model.decide import End
+from penstock.engine import Settlement
+from penstock.model.decide import End, Returned, end_of
 from penstock.model.errors import EngineUnavailable
 from penstock.model.job import Claim, NewJob
-from penstock.runtime.running import check_followers
-from penstock.runtime.wire import end_to_wire, pack
+from penstock.runtime import late
+from penstock.runtime.running import check_followers, completion
+from penstock.runtime.wire import Terms, end_to_wire, pack
 from penstock.tasks.errands import Errand
 from penstock.tasks.run_link import progress_text
 from penstock.tasks.steps import lost
+from penstock.tasks.task import Task
 
 
 class ChildLine:
@@ -27,11 +30,14 @@ class ChildLine:
     """
 
     def __init__(
-        self, claim: Claim, worker: str, send: Callable[[bytes], object], timeout: float | None = None
+        self, claim: Claim, task: Task[..., Any], terms: Terms, send: Callable[[bytes], object]
     ) -> None:
         self.claim = claim
-        self.worker = worker
-        self.deadline = None if timeout is None else time.monotonic() + timeout
+        self._task = task
+        self._terms = terms
+        self._began = time.monotonic()
+        timeout = task.timeout_for(claim.options)
+        self.deadline = None if timeout is None else self._began + timeout
         self._send = send
         self._pid = os.getpid()
         self._lock = threading.Lock()  # for all below: any thread may tell progress
@@ -40,6 +46,16 @@ class ChildLine:
         self._over = False
         self._errands: list[Future[Any]] = []  # by their numbers
         self._followers: list[NewJob] = []
+        self._committed = False
+        self._answered = False
+
+    @property
+    def worker(self) -> str:
+        return self._terms.worker
+
+    @property
+    def lease(self) -> float:
+        return self._terms.lease
 
     @property
     def copied(self) -> bool:
@@ -55,6 +71,18 @@ class ChildLine:
             self._over = True
             self._say_latest()
             self._say({"end": end_to_wire(end)})
+
+    def returned(self, value: Any) -> End:
+        """What returning `value` means."""
+        if self._committed:
+            return late.returned(self.claim, value, answered=self._answered)
+        return Returned() if value is None else Returned(*self._task.encode_result(value))
+
+    def ended_by(self, error: BaseException) -> End:
+        """What raising `error` means."""
+        if self._committed:
+            return late.raised(self.claim, error)
+        return end_of(error, self._task.policy_for(self.claim.options), self._task.classify)
 
     def stored(self) -> None:
         """The worker has stored what was told last."""
@@ -113,6 +141,20 @@ class ChildLine:
                 raise lost(self.claim)
             self._followers = check_followers([*self._followers, job])
             self._say({"follow": job})
+
+    def completion(self, value: Any) -> Settlement:
+        ran_for = time.monotonic() - self._began
+        with self._lock:
+            if self._over or self.copied:
+                raise lost(self.claim)
+            then = self._followers
+        return completion(self.claim, self._task, value, ran_for, keep=self._terms.keep, then=then)
+
+    def committed(self, *, answered: bool) -> None:
+        with self._lock:
+            self._answered = answered
+            self._committed = True
+            self._say({"committed": answered})
 
     def _say_latest(self) -> None:
         if self._latest is not None:

@@ -13,7 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from penstock.model.decide import Crashed, End, Lost, Misplaced, Returned, Unfit, end_of
+from penstock.model.decide import Committed, Crashed, End, Lost, Misplaced, Unfit, end_of
 from penstock.model.errors import InvalidArguments, InvalidValue
 from penstock.model.failure import MAX_MESSAGE, shorten
 from penstock.model.job import Claim
@@ -131,7 +131,7 @@ class Executor:
     async def _on_loop(self, running: Running, task: Task[..., Any]) -> None:
         end: End
         try:
-            end = _returned(running, task, await task.run(self._lines.line(running), running.args))
+            end = running.returned(await task.run(self._lines.line(running), running.args))
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises ends in a settled attempt
             end = running.ended_by(error)
         self._leave_if_copied()
@@ -140,7 +140,7 @@ class Executor:
     def _in_thread(self, running: Running, task: Task[..., Any]) -> None:
         end: End
         try:
-            end = _returned(running, task, task.run_sync(self._lines.line(running), running.args))
+            end = running.returned(task.run_sync(self._lines.line(running), running.args))
         except BaseException as error:  # noqa: BLE001 - as above
             end = running.ended_by(error)
         self._leave_if_copied()
@@ -163,7 +163,7 @@ class Executor:
             end = Crashed(str(error))
         except BaseException as error:  # noqa: BLE001 - stopped from outside: the child has been killed
             end = running.ended_by(error)
-        self._finish(running, end)
+        self._finish(running, Committed() if running.committed else end)
 
     def _finish(self, running: Running, end: End) -> None:
         if running.settled:
@@ -223,15 +223,3 @@ class Executor:
         """End children and idle threads."""
         await self._solo.close()
         self._threads.close()
-
-
-def _returned(running: Running, task: Task[..., Any], value: Any) -> End:
-    if running.stop is Stop.TIMEOUT:
-        return running.stopped()
-    if value is None:
-        return _NOTHING
-    result, dropped = task.encode_result(value)
-    return Returned(result, dropped)
-
-
-_NOTHING = Returned()

@@ -8,12 +8,13 @@ import logging
 from concurrent.futures import CancelledError
 from typing import Any
 
-from penstock.engine import Engine
+from penstock.engine import Engine, Settlement
 from penstock.model.errors import EngineError, EngineUnavailable
 from penstock.model.job import Claim, NewJob
 from penstock.runtime.board import Board
 from penstock.runtime.errands import do_errand
 from penstock.runtime.running import Running, Stop
+from penstock.runtime.wire import Terms
 from penstock.tasks.errands import Errand
 from penstock.tasks.run_link import progress_text
 
@@ -26,10 +27,16 @@ LOOK = 0.5  # seconds between looks whether the loop that does an errand still r
 class Lines:
     """Makes the line of each run, and carries what comes over it to the engine."""
 
-    def __init__(self, engine: Engine, board: Board, worker: str) -> None:
+    def __init__(
+        self, engine: Engine, board: Board, worker: str, unkept: frozenset[str] = frozenset()
+    ) -> None:
         self._engine = engine
         self.board = board
         self.worker = worker
+        self._unkept = unkept  # queues whose completed jobs leave no record
+
+    def keeps(self, claim: Claim) -> bool:
+        return claim.queue not in self._unkept
 
     def line(self, running: Running) -> Line:
         return Line(self, running)
@@ -74,6 +81,10 @@ class Line:
     def deadline(self) -> float | None:
         return self._running.deadline
 
+    @property
+    def lease(self) -> float:
+        return self._lines.board.ttl
+
     def lease_lost(self) -> bool:
         return self._lines.board.lost()
 
@@ -113,6 +124,12 @@ class Line:
     def follow(self, job: NewJob) -> None:
         self._running.follow(job)
 
+    def completion(self, value: Any) -> Settlement:
+        return self._running.completion(value, keep=self._lines.keeps(self.claim))
+
+    def committed(self, *, answered: bool) -> None:
+        self._running.commit(answered=answered)
+
 
 class SoloLine:
     """The worker's end of the line to a handler in a child process."""
@@ -122,6 +139,10 @@ class SoloLine:
     def __init__(self, lines: Lines, running: Running) -> None:
         self._lines = lines
         self._running = running
+
+    @property
+    def terms(self) -> Terms:
+        return Terms(self._lines.worker, self._lines.board.ttl, self._lines.keeps(self._running.claim))
 
     def begin(self) -> None:
         self._running.begin()
@@ -134,3 +155,6 @@ class SoloLine:
 
     def follow(self, job: NewJob) -> None:
         self._running.follow(job)
+
+    def committed(self, *, answered: bool) -> None:
+        self._running.commit(answered=answered)

@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import NamedTuple
 from uuid import uuid4
 
+from penstock import crash_points
 from penstock.engine import Engine, Settled, Settlement, Want
-from penstock.model.decide import End, Facts, Returned, decide, health_of
+from penstock.model.decide import Committed, End, Facts, Returned, decide, health_of
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, WorkerExpired
 from penstock.model.job import Claim
 from penstock.model.outcome import COMPLETED, Completed, Failed, Outcome, Released, Retried
@@ -81,19 +82,33 @@ class Pump:
     def ended(self, running: Running, end: End) -> Outcome:
         """A run ended: decide what it means, to be written with the next call."""
         claim = running.claim
+        if type(end) is Committed:
+            return self._ended_by_itself(claim)
+        crash_points.passing("run-ended")
         ran_for = time.monotonic() - running.started
         outcome = _outcome(running, end, ran_for, self._worker)
         keep = claim.queue not in self._options.unkept
         then = tuple(running.then) if running.then and isinstance(outcome, Completed) else ()
         remember = self._options.remembers
         self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then, remember))
+        self._free(claim)
+        if outcome is not COMPLETED:
+            report(claim, outcome)
+        return outcome
+
+    def _ended_by_itself(self, claim: Claim) -> Outcome:
+        """The handler's own transaction has settled the run: there is nothing to write."""
+        self._board.end(claim.token)
+        self.settled += 1
+        self._free(claim)
+        self._exchanged.set()
+        return COMPLETED
+
+    def _free(self, claim: Claim) -> None:
         self._ended_since += 1
         if claim.lane != claim.queue or claim.queue in self._options.limited:
             self._looked_empty.clear()  # its place is free: the call that says so may take the next
         self._kick.set()
-        if outcome is not COMPLETED:
-            report(claim, outcome)
-        return outcome
 
     def hand_back(self, claims: list[Claim]) -> None:
         """Release claims that were not started."""
@@ -224,7 +239,10 @@ class Pump:
             await self._release(self._lost_requests.pop())
         ends, want, again = exchange
         if ends:
-            return await self._engine.settle(ends, want, again=again)
+            crash_points.passing("settling")
+            settled = await self._engine.settle(ends, want, again=again)
+            crash_points.passing("settled")
+            return settled
         assert want is not None
         claimed = await self._engine.claim(want)
         return Settled([], claimed.claims, next_in=claimed.next_in)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from penstock.model.decide import End, Stopped, end_of, timed_out
+from penstock.engine import Settlement
+from penstock.model.decide import Committed, End, Returned, Stopped, completed, end_of, health_of, timed_out
 from penstock.model.errors import InvalidOption
 from penstock.model.job import Claim, NewJob
 from penstock.model.retry import Retry
+from penstock.runtime import late
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 MAX_FOLLOWERS = 1_000  # of one run
 MAX_FOLLOWERS_BYTES = 4 * 1024 * 1024
 
+_NOTHING = Returned()
 _UNREAD = Retry()  # the policy of a run whose options were not read yet
 
 
@@ -36,8 +41,10 @@ class Running:
     """Touched by the event loop only; a handler's thread reads `stop`."""
 
     __slots__ = (
+        "answered",
         "args",
         "claim",
+        "committed",
         "deadline",
         "handle",
         "loop",
@@ -64,6 +71,8 @@ class Running:
         self.stop: Stop | None = None
         self.stopped_at = 0.0
         self.settled = False
+        self.committed = False  # the handler has settled the run in its own transaction
+        self.answered = False  # and set its result there
         self.then: list[NewJob] | None = None  # jobs to be put in when the run completes; most have none
 
     def begin(self) -> None:
@@ -72,23 +81,56 @@ class Running:
         if self.timeout is not None:
             self.deadline = self.started + self.timeout
 
+    def commit(self, *, answered: bool) -> None:
+        """The handler has settled the run itself. From its thread, or from the loop."""
+        self.answered = answered
+        self.committed = True
+
+    def completion(self, value: Any, *, keep: bool) -> Settlement:
+        """The end of this run as completed with this result, and with what follows from it."""
+        assert self.task is not None
+        ran_for = time.monotonic() - self.started
+        return completion(self.claim, self.task, value, ran_for, keep=keep, then=self.then or ())
+
     def follow(self, job: NewJob) -> None:
         """Put this job in when the run completes. From the handler's thread, and before it ends."""
         self.then = check_followers([*(self.then or ()), job])
+
+    def returned(self, value: Any) -> End:
+        """What returning `value` means, given whether the run was being stopped."""
+        assert self.task is not None
+        if self.committed:
+            return late.returned(self.claim, value, answered=self.answered)
+        if self.stop is Stop.TIMEOUT:
+            return self.stopped()
+        return _NOTHING if value is None else Returned(*self.task.encode_result(value))
 
     def ended_by(self, error: BaseException) -> End:
         """What raising `error` means, given whether the run was being stopped."""
         assert self.task is not None
         if self.stop is not None:
             return self.stopped()
+        if self.committed:
+            return late.raised(self.claim, error)
         return end_of(error, self.policy, self.task.classify)
 
     def stopped(self) -> End:
         """What being stopped means."""
+        if self.committed:
+            return Committed()
         if self.stop is Stop.TIMEOUT:
             assert self.timeout is not None
             return timed_out(self.timeout, self.policy)
         return Stopped(cancelled=self.stop is Stop.CANCEL)
+
+
+def completion(
+    claim: Claim, task: Task[..., Any], value: Any, ran_for: float, *, keep: bool, then: Iterable[NewJob]
+) -> Settlement:
+    """The settlement of a run that completes with this result."""
+    end = _NOTHING if value is None else Returned(*task.encode_result(value))
+    outcome = replace(completed(end), healthy=health_of(end) if task.needs else None)
+    return Settlement(claim.id, claim.token, outcome, ran_for, keep, tuple(then))
 
 
 def check_followers(jobs: list[NewJob]) -> list[NewJob]:

@@ -20,18 +20,23 @@ from penstock.model.errors import EngineError
 from penstock.model.job import Claim, NewJob
 from penstock.runtime.guard import kill_group
 from penstock.runtime.warm import Warm
-from penstock.runtime.wire import MAX_LINE, end_from_wire, job_from_wire, pack, unpack
+from penstock.runtime.wire import MAX_LINE, Terms, end_from_wire, job_from_wire, pack, unpack
 from penstock.tasks.errands import Errand
 
 log = logging.getLogger("penstock.worker")
 
 START = 60.0  # seconds that a child gets to be ready, or to take up a job: an app may be slow to load
 MAX_IDLE = 4  # children kept for the next jobs
+_SAYS = ("progress", "errand", "follow", "committed", "end")  # what a child may say of its run
 STARTS = os.cpu_count() or 1  # children starting at the same time: an app may be slow to load
 
 
 class Listener(Protocol):
     """Who hears what the handler in a child says."""
+
+    @property
+    def terms(self) -> Terms:
+        """What the child is told with the job."""
 
     def begin(self) -> None:
         """A child has taken the job up."""
@@ -45,6 +50,9 @@ class Listener(Protocol):
     def follow(self, job: NewJob) -> None:
         """This job is to be put in when it completes."""
 
+    def committed(self, *, answered: bool) -> None:
+        """It has settled the run itself, and may have set its result."""
+
 
 class ChildDied(Exception):
     """The child ended; the text says how."""
@@ -57,15 +65,14 @@ class Bereft(ChildDied):
 class SoloPool:
     """Asks for a child when one is needed, keeps a few for the next jobs. Touched by the event loop only."""
 
-    def __init__(self, worker: str, warm: Warm) -> None:
-        self._worker = worker
+    def __init__(self, warm: Warm) -> None:
         self._warm = warm
         self._idle: list[Child] = []
         self._starts = asyncio.Semaphore(STARTS)
 
     async def run(self, claim: Claim, listener: Listener) -> End:
         """Run a job alone. Cancelling this kills the child."""
-        child = await self._taken_up(claim)
+        child = await self._taken_up(claim, listener.terms)
         listener.begin()
         end = await child.end(listener)
         if len(self._idle) < MAX_IDLE:
@@ -74,23 +81,23 @@ class SoloPool:
             await child.kill()
         return end
 
-    async def _taken_up(self, claim: Claim) -> Child:
+    async def _taken_up(self, claim: Claim, terms: Terms) -> Child:
         """A child that has begun with the job."""
-        if (child := await self._idle_one(claim)) is not None:
+        if (child := await self._idle_one(claim, terms)) is not None:
             return child
         async with self._starts:
             # While we waited for our turn, another job may have done with its child.
-            if (child := await self._idle_one(claim)) is not None:
+            if (child := await self._idle_one(claim, terms)) is not None:
                 return child
             child = await self._new()
-        await child.take_up(claim, self._worker)
+        await child.take_up(claim, terms)
         return child
 
-    async def _idle_one(self, claim: Claim) -> Child | None:
+    async def _idle_one(self, claim: Claim, terms: Terms) -> Child | None:
         while self._idle:
             child = self._idle.pop()
             with contextlib.suppress(ChildDied):  # while it was idle, which says nothing about the job
-                await child.take_up(claim, self._worker)
+                await child.take_up(claim, terms)
                 return child
         return None
 
@@ -140,11 +147,11 @@ class Child:
             raise
         return child
 
-    async def take_up(self, claim: Claim, worker: str) -> None:
+    async def take_up(self, claim: Claim, terms: Terms) -> None:
         """Give it a job, and wait until it has begun; ChildDied where it never does."""
         self._token = claim.token
         async with self._or_kill():
-            self._writer.write(_message(claim, worker))
+            self._writer.write(_message(claim, terms))
             try:
                 async with asyncio.timeout(START):
                     await self._next_of("begun")
@@ -154,13 +161,15 @@ class Child:
     async def end(self, listener: Listener) -> End:
         """Wait for the end of the job. The child tells more progress only when the last is dealt with."""
         async with self._or_kill():
-            while "end" not in (message := await self._next_of("progress", "errand", "follow", "end")):
+            while "end" not in (message := await self._next_of(*_SAYS)):
                 if "progress" in message:
                     await listener.progress(message["progress"])
                     self._writer.write(pack({"stored": self._token}))
                 elif "errand" in message:
                     answer = await _answered(listener, Errand(*message["errand"]))
                     self._writer.write(pack({"answered": self._token, "number": message["number"], **answer}))
+                elif "committed" in message:
+                    listener.committed(answered=message["committed"])
                 else:
                     listener.follow(job_from_wire(message["follow"]))
             return end_from_wire(message["end"])
@@ -218,10 +227,10 @@ async def _answered(listener: Listener, errand: Errand) -> dict[str, Any]:
         return {"unavailable": str(error)}
 
 
-def _message(claim: Claim, worker: str) -> bytes:
+def _message(claim: Claim, terms: Terms) -> bytes:
     fields = claim._asdict()
     fields["created_at"], fields["due_at"] = claim.created_at.isoformat(), claim.due_at.isoformat()
-    return pack({"claim": fields, "worker": worker})
+    return pack({"claim": fields, "terms": terms})
 
 
 def _unpacked(line: bytes) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from datetime import datetime
 from queue import SimpleQueue
 from typing import IO, Any
 
-from penstock.model.decide import End, Returned, end_of
+from penstock.model.decide import End
 from penstock.model.job import Claim
 from penstock.runtime.child_line import ChildLine
 from penstock.runtime.guard import guarded
 from penstock.runtime.orphan import begin_below
-from penstock.runtime.wire import pack, unpack
+from penstock.runtime.wire import Terms, pack, unpack
 from penstock.tasks.loading import load_app
 from penstock.tasks.task import Task
 
@@ -40,7 +40,7 @@ def serve(tasks: Mapping[str, Task[..., Any]], line: socket.socket) -> None:
             message = inbox.next_job()
             claim = _claim_from(message["claim"])
             task = tasks[claim.task]
-            link = ChildLine(claim, message["worker"], line.sendall, task.timeout_for(claim.options))
+            link = ChildLine(claim, task, Terms(*message["terms"]), line.sendall)
             inbox.link = link
             link.begin()
             end = _run(task, claim, link, runner)
@@ -79,11 +79,9 @@ def _run(task: Task[..., Any], claim: Claim, link: ChildLine, runner: asyncio.Ru
     try:
         args = task.decode(claim.args)
         value = runner.run(task.run(link, args)) if task.is_async else task.run_sync(link, args)
-        if value is None:
-            return Returned()
-        return Returned(*task.encode_result(value))
+        return link.returned(value)
     except BaseException as error:  # noqa: BLE001 - whatever a handler raises ends in a settled attempt
-        return end_of(error, task.policy_for(claim.options), task.classify)
+        return link.ended_by(error)
 
 
 def _claim_from(message: dict[str, Any]) -> Claim:

@@ -37,7 +37,7 @@ class Sweeper:
         self._options = options
         self._sooner = asyncio.Event()
         often = (self.stage, self.rescue, self.expire, self.tidy)
-        chores = (*often, self.prune, self.clean_up, self.purge, self.forget)
+        chores = (*often, self.prune, self.clean_up, self.purge, self.forget, self.forget_effects)
         self._chores: dict[Chore, float] = dict.fromkeys(chores, time.monotonic())
 
     def due_in(self, seconds: float) -> None:
@@ -118,6 +118,9 @@ class Sweeper:
         keep = self._options.keep_history if self._options.remembers else 0
         gone = await self._engine.forget(keep, self._options.keep_history_for, FORGET_STEP)
         return 1.0 if gone >= FORGET_STEP else jittered(60.0)
+
+    async def forget_effects(self) -> float:
+        return 0.1 if await self._engine.forget_effects(STEP) >= STEP else jittered(3600.0)
 
     async def tidy(self) -> float:
         await self._engine.tidy()

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
-from penstock.model.decide import Crashed, Deferred, End, Lost, Returned, Skipped, Stopped, Unfit
+from penstock.model.decide import Committed, Crashed, Deferred, End, Lost, Returned, Skipped, Stopped, Unfit
 from penstock.model.failure import Failure, FailureClass
 from penstock.model.job import Edge, FlowName, NewJob, Ties, Window
 from penstock.model.outcome import Park
+
+
+class Terms(NamedTuple):
+    """What a run in a child must know of the worker it runs for."""
+
+    worker: str
+    lease: float  # seconds
+    keep: bool  # completed, it leaves a record
+
 
 # No line of ours is too long: what it carries is bounded by the settings for payloads and results.
 MAX_LINE = 2**31
 
 _KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind for kind in (Returned, Skipped, Deferred, Failure, Crashed, Lost, Stopped, Unfit)
+    kind.__name__: kind
+    for kind in (Returned, Committed, Skipped, Deferred, Failure, Crashed, Lost, Stopped, Unfit)
 }
 
 

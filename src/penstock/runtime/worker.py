@@ -55,8 +55,8 @@ class Worker:
         self._pump = Pump(engine, self.id, board, options)
         self._sweeper = Sweeper(engine, options)
         self._scheduler = Scheduler(engine, registry)
-        solo = SoloPool(self.id, warm or Warm(options.app_ref))
-        lines = Lines(engine, board, self.id)
+        solo = SoloPool(warm or Warm(options.app_ref))
+        lines = Lines(engine, board, self.id, options.unkept)
         self.executor = Executor(registry, board, solo, lines, self._ended)
         self._pump.executor = self.executor
         self._watchdog = Watchdog(self._on_the_loop)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
+from penstock.lent import AsyncLent, Lent
 from penstock.model.errors import InvalidOption, JobNotFound, ResultTimeout
 from penstock.model.job import Enqueued, Job, NewJob
 from penstock.tasks.access import Access, refuse_in_loop
 from penstock.tasks.call import Call
+from penstock.tasks.gather import in_groups
 from penstock.tasks.handle import JobHandle
 from penstock.tasks.home import Opened, Work
+from penstock.tasks.transacting import Transacting
 
 R = TypeVar("R")
 
@@ -21,11 +24,23 @@ FIRST_LOOK = 0.004  # seconds before a job is looked at again; grows by half eac
 LAST_LOOK = 1.0
 
 
+class Putting(Protocol):
+    """What puts jobs in on a lent connection: the engine's own verbs, or those of an outbox."""
+
+    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]: ...
+
+    async def aenqueue(
+        self, lent: AsyncLent, jobs: Sequence[NewJob], *, again: bool = False
+    ) -> list[Enqueued]: ...
+
+
 class Client:
     """Every verb in two forms: the plain one blocks, the one with an `a` is awaited."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, putting: Callable[[], Putting], transacting: Transacting) -> None:
         self.access = access
+        self._putting = putting
+        self.transacting = transacting  # what handlers may do in transactions
 
     def send(self, call: Call[R]) -> JobHandle[R]:
         """Enqueue one call."""
@@ -65,6 +80,32 @@ class Client:
         jobs, sent = self._admitted(calls)
         answers = await self.access.arun(_put_together(jobs, sent))
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
+
+    def send_lent(
+        self, calls: Sequence[Call[R]], connection: Lent | AsyncLent, *, together: bool = False
+    ) -> list[JobHandle[R]]:
+        """Enqueue calls as a part of the caller's transaction; `together`: in one step."""
+        if isinstance(connection, AsyncLent):
+            raise InvalidOption("this connection is async: await the twin of this call, whose name has an a")
+        putting = self._putting()
+        jobs, sent = self._admitted(calls)
+        answers: list[Enqueued] = []
+        for group in [jobs] if together else in_groups(jobs):
+            answers += putting.enqueue(connection, group, again=sent)
+        return [JobHandle(self, *pair, lent=True) for pair in zip(calls, answers, strict=True)]
+
+    async def asend_lent(
+        self, calls: Sequence[Call[R]], connection: Lent | AsyncLent, *, together: bool = False
+    ) -> list[JobHandle[R]]:
+        """`send_lent`; a connection whose calls block does so here, too."""
+        if isinstance(connection, Lent):
+            return self.send_lent(calls, connection, together=together)
+        putting = self._putting()
+        jobs, sent = self._admitted(calls)
+        answers: list[Enqueued] = []
+        for group in [jobs] if together else in_groups(jobs):
+            answers += await putting.aenqueue(connection, group, again=sent)
+        return [JobHandle(self, *pair, lent=True) for pair in zip(calls, answers, strict=True)]
 
     def _admitted(self, calls: Sequence[Call[Any]]) -> tuple[list[NewJob], bool]:
         """The jobs to put in, and whether the engine may know one of them from an earlier try."""

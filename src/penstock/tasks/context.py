@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Coroutine, MutableMapping
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
+from penstock.lent import lent
 from penstock.model.decide import had_none, was_dropped
-from penstock.model.errors import Duration, InvalidOption, ResultDropped, Snooze, in_seconds
+from penstock.model.errors import Duration, ResultDropped, Snooze, in_seconds
 from penstock.model.failure import described
-from penstock.model.job import Claim, Job
-from penstock.model.priority import Priority
+from penstock.model.job import Claim
 from penstock.model.states import State
 from penstock.model.values import loads
+from penstock.tasks.base_context import BaseContext
 from penstock.tasks.errands import STEPS, UPSTREAM, Errand, Upstream
-from penstock.tasks.run_link import RunLink
-from penstock.tasks.steps import Steps, lost
+from penstock.tasks.steps import Steps
+from penstock.tasks.transaction import (
+    SyncTransaction,
+    Transaction,
+    arecord,
+    blocking,
+    record,
+)
 
 if TYPE_CHECKING:
-    from penstock.tasks.call import Call
-    from penstock.tasks.client import Client
     from penstock.tasks.task import Task
 
 P = ParamSpec("P")
@@ -29,84 +34,38 @@ R = TypeVar("R")
 log = logging.getLogger("penstock.worker")
 
 
-class _BaseContext:
-    """What both kinds of handlers can read."""
-
-    __slots__ = ("_client", "_link", "_log", "_steps")
-
-    def __init__(self, link: RunLink, client: Client | None = None) -> None:
-        self._link = link
-        self._client = client
-        self._log: JobLogger | None = None
-        self._steps: Steps | None = None
-
-    @property
-    def job(self) -> Job:
-        """The job as it was when this run claimed it."""
-        return _snapshot(self._link.claim, self._link.worker)
-
-    @property
-    def attempt(self) -> int:
-        """Which attempt this is, from 1."""
-        return self._link.claim.attempt
-
-    @property
-    def key(self) -> str:
-        """The job's idempotency key: the same in every attempt."""
-        return self._link.claim.key
-
-    @property
-    def deadline(self) -> float | None:
-        """When this run will be ended for taking too long, by `time.monotonic()`; None: no limit."""
-        return self._link.deadline
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether somebody asked this job to stop."""
-        return self._link.cancelled()
-
-    @property
-    def lease_lost(self) -> bool:
-        """Whether this worker was given up: what the run returns will be refused."""
-        return self._link.lease_lost()
-
-    @property
-    def log(self) -> JobLogger:
-        """A logger whose records name the job, its task, its queue and the attempt."""
-        if self._log is None:
-            self._log = JobLogger(self._link.claim)
-        return self._log
-
-    def enqueue(self, call: Call[Any]) -> None:
-        """Put a job in together with the end of this run, where it completes; else nothing is put in."""
-        if self._client is not None and call.task.client is not self._client:
-            raise InvalidOption(f"{call!r} was made by a task of another app; enqueue it with that app")
-        if call.sent:
-            raise InvalidOption(f"{call!r} has been enqueued already; make one call() per job")
-        call.task.admit()
-        call.sent = True
-        self._link.follow(call.job)
-
-    def _memory(self) -> Steps:
-        if self._steps is None:
-            self._steps = Steps(self._link.claim)
-        return self._steps
-
-    def _hold(self) -> None:
-        """LeaseLost where the job has passed on: a step must not be begun then."""
-        if self._link.lease_lost():
-            raise lost(self._link.claim)
-
-
-class Context(_BaseContext):
+class Context(BaseContext):
     """The first parameter of an async handler that asks for it."""
 
     __slots__ = ()
 
     async def progress(self, percent: float, message: str = "") -> None:
         """Tell how far the run is, from 0 to 100. It is for people who watch: it never fails the run."""
-        if told := _told(self._link.claim, percent, message):
+        if self._may_tell() and (told := _told(self._link.claim, percent, message)):
             await self._link.progress(*told)
+
+    def transaction(self, connection: Any = None) -> Transaction:
+        """`async with ctx.transaction() as tx:` the work inside and the end of this run are one.
+
+        It runs on a connection of ours to the engine's database, or on yours: a driver's, a SQLAlchemy
+        session, Django's. Where the block ends well the job is completed and all is committed; where it does
+        not, or the job has passed on (LeaseLost), nothing of it stays. One per attempt.
+        """
+        self._only_one()
+        block = self._block = Transaction(self._link, self._transacting(), connection)
+        return block
+
+    async def once(self, name: str, *, connection: Any = None) -> bool:
+        """Whether this effect is to be made: True the first time for this task, key and name.
+
+        The record of it is written in the open transaction, or in that of `connection`, which must hold the
+        effect as well.
+        """
+        effect = self._effect(name)
+        if self._is_in_block(connection):
+            assert isinstance(self._block, Transaction)
+            return await arecord(self._block.recording, self._block.lent, effect)
+        return await arecord(self._transacting().recording(), lent(connection), effect)
 
     # An async function is also a function: the first overload that fits is the one that is meant.
     @overload
@@ -121,6 +80,7 @@ class Context(_BaseContext):
 
         A run after a failure or a crash gets it from there. LeaseLost where the job has passed on.
         """
+        self._refuse_in_block("a step")
         memory = self._memory()
         memory.ask(name)
         kept = await self._kept(memory)
@@ -135,6 +95,7 @@ class Context(_BaseContext):
 
         The handler is run again from its beginning, and passes by what it has slept and done in steps.
         """
+        self._refuse_in_block("a sleep")
         wait = in_seconds("sleep", seconds)
         memory = self._memory()
         name, begun = memory.ask_sleep()
@@ -157,21 +118,45 @@ class Context(_BaseContext):
         memory.keep(name, text, await self._link.do(Errand("save_step", name, text)))
 
 
-class SyncContext(_BaseContext):
+class SyncContext(BaseContext):
     """The first parameter of a sync handler that asks for it: the same methods without await."""
 
     __slots__ = ()
 
     def progress(self, percent: float, message: str = "") -> None:
         """Tell how far the run is, from 0 to 100. It is for people who watch: it never fails the run."""
-        if told := _told(self._link.claim, percent, message):
+        if self._may_tell() and (told := _told(self._link.claim, percent, message)):
             self._link.progress_sync(*told)
+
+    def transaction(self, connection: Any = None) -> SyncTransaction:
+        """`with ctx.transaction() as tx:` the work inside and the end of this run are one.
+
+        It runs on a connection of ours to the engine's database, or on yours: a driver's, a SQLAlchemy
+        session, Django's. Where the block ends well the job is completed and all is committed; where it does
+        not, or the job has passed on (LeaseLost), nothing of it stays. One per attempt.
+        """
+        self._only_one()
+        block = self._block = SyncTransaction(self._link, self._transacting(), connection)
+        return block
+
+    def once(self, name: str, *, connection: Any = None) -> bool:
+        """Whether this effect is to be made: True the first time for this task, key and name.
+
+        The record of it is written in the open transaction, or in that of `connection`, which must hold the
+        effect as well.
+        """
+        effect = self._effect(name)
+        if self._is_in_block(connection):
+            assert isinstance(self._block, SyncTransaction)
+            return record(self._block.recording, self._block.lent, effect)
+        return record(self._transacting().recording(), blocking(connection), effect)
 
     def step(self, name: str, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call `fn` once for all runs of this job: what it returns, strict JSON, is kept under this name.
 
         A run after a failure or a crash gets it from there. LeaseLost where the job has passed on.
         """
+        self._refuse_in_block("a step")
         memory = self._memory()
         memory.ask(name)
         kept = self._kept(memory)
@@ -186,6 +171,7 @@ class SyncContext(_BaseContext):
 
         The handler is run again from its beginning, and passes by what it has slept and done in steps.
         """
+        self._refuse_in_block("a sleep")
         wait = in_seconds("sleep", seconds)
         memory = self._memory()
         name, begun = memory.ask_sleep()
@@ -206,23 +192,6 @@ class SyncContext(_BaseContext):
 
     def _keep(self, memory: Steps, name: str, text: str) -> None:
         memory.keep(name, text, self._link.do_sync(Errand("save_step", name, text)))
-
-
-class JobLogger(logging.LoggerAdapter[logging.Logger]):
-    """Logs to `penstock.task.<name>`, with the job in every record."""
-
-    def __init__(self, claim: Claim) -> None:
-        fields = {
-            "job_id": claim.id,
-            "job_name": claim.task,
-            "queue": claim.queue,
-            "attempt": claim.attempt,
-        }
-        super().__init__(logging.getLogger(f"penstock.task.{claim.task}"), fields)
-
-    def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
-        return msg, kwargs
 
 
 def _told(claim: Claim, percent: float, message: str) -> tuple[float, str] | None:
@@ -253,26 +222,3 @@ def _results(found: list[Upstream], task: Task[..., R]) -> list[R]:
         if was_dropped(job.note):
             raise ResultDropped(f"job {job.id}, for which this one waited, completed; {job.note}")
     return [task.decode_result(job.result_json) for job in theirs]
-
-
-def _snapshot(claim: Claim, worker: str) -> Job:
-    return Job(
-        id=claim.id,
-        queue=claim.queue,
-        task=claim.task,
-        lane=claim.lane,
-        state=State.ACTIVE,
-        args_json=claim.args,
-        key=claim.key,
-        unique=claim.key != claim.id,
-        priority=Priority(claim.priority),
-        attempt=claim.attempt,
-        max_attempts=claim.max_attempts,
-        created_at=claim.created_at,
-        due_at=claim.due_at,
-        owner=claim.owner,
-        options_json=claim.options,
-        worker=worker,
-        suspect=claim.suspect,
-        crashes=claim.crashes,
-    )

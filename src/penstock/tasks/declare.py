@@ -68,6 +68,7 @@ class Declare:
         needs: str | Sequence[str] = ...,
         on: str = ...,
         unique: UniqueOption = ...,
+        effects_for: Duration = ...,
     ) -> Declare: ...
 
     def __call__(self, fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:

@@ -14,6 +14,7 @@ from penstock.model.job import Window
 from penstock.model.names import check_name
 from penstock.model.priority import Priority, PriorityOption
 from penstock.model.retry import Retry
+from penstock.tasks.effects import Lifetimes, effects_for
 from penstock.tasks.gate import Gate, Switch, WhenDisabled
 from penstock.tasks.inherit import (
     INHERIT,
@@ -63,6 +64,7 @@ class TaskOptions:
     needs: str | Sequence[str] | None = None
     on: str | None = None
     unique: UniqueOption = "record"
+    effects_for: Duration | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +87,8 @@ class Declared:
     lane: LaneRule | None  # None: the open lane of its queue
     on: str | None  # the event that makes a job of it
     window: Window  # for how long a job's key keeps others out
+    effects_for: Duration | None  # that the records of its effects live; None: as long as they are needed
+    lifetimes: Lifetimes
 
 
 def task_name(fn: Callable[..., Any], options: TaskOptions) -> str:
@@ -95,11 +99,13 @@ def task_name(fn: Callable[..., Any], options: TaskOptions) -> str:
     return check_name("task", name)
 
 
-def resolve(fn: Callable[..., Any], options: TaskOptions, queue: Queue) -> Declared:
-    """Check a declaration and fill in what it inherits from its queue."""
+def resolve(fn: Callable[..., Any], options: TaskOptions, queue: Queue, kept: Lifetimes) -> Declared:
+    """Check a declaration and fill in what it inherits from its queue and the app."""
     name = task_name(fn, options)
     signature = read_signature(fn)
     what = f"task {name!r}"
+    timeout = time_limit(f"timeout of {what}", nearest(options.timeout, queue.timeout))
+    retry = policy(options.retry, queue.retry)
     return Declared(
         fn=fn,
         signature=signature,
@@ -107,9 +113,9 @@ def resolve(fn: Callable[..., Any], options: TaskOptions, queue: Queue) -> Decla
         queue=queue,
         description=_description(fn, options),
         execute=_execute(what, options.execute, signature.is_async),
-        timeout=time_limit(f"timeout of {what}", nearest(options.timeout, queue.timeout)),
+        timeout=timeout,
         key=None if options.key is None else KeyTemplate(name, options.key, signature),
-        retry=policy(options.retry, queue.retry),
+        retry=retry,
         priority=queue.priority if options.priority is None else Priority.of(options.priority),
         expire_after=None
         if options.expire_after is None
@@ -119,7 +125,24 @@ def resolve(fn: Callable[..., Any], options: TaskOptions, queue: Queue) -> Decla
         lane=lane_rule(name, signature, queue, options),
         on=None if options.on is None else check_name(f"event (on= of {what})", options.on),
         window=window_of(what, options.unique),
+        effects_for=_checked_effects(what, options, signature, kept, retry, timeout),
+        lifetimes=kept,
     )
+
+
+def _checked_effects(
+    what: str,
+    options: TaskOptions,
+    signature: Signature,
+    kept: Lifetimes,
+    retry: Retry,
+    timeout: float | None,
+) -> Duration | None:
+    if signature.takes_context:
+        effects_for(what, options.effects_for, kept, retry, timeout)
+    elif options.effects_for is not None:
+        raise InvalidOption(f"effects_for of {what} is for ctx.once(), and it takes no context")
+    return options.effects_for
 
 
 def _description(fn: Callable[..., Any], options: TaskOptions) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, get_args
 
+from penstock.lent import AsyncConnection, SyncConnection, lent
 from penstock.model.errors import InvalidOption, ValueTooLarge
 from penstock.model.job import Edge, FlowName, OnFailure, Ties
 from penstock.model.names import check_text
@@ -90,13 +91,22 @@ class Flow:
         other._closed = f"it is part of flow {self.name!r} now"
         return [node for node in other.nodes if node not in named]
 
-    def enqueue(self) -> FlowHandle:
-        """Put all its jobs in, in one step. Inside a running event loop use `aenqueue`."""
-        return FlowHandle(self, self._client.send_together(self._tied()))
+    def enqueue(self, *, connection: SyncConnection | None = None) -> FlowHandle:
+        """Put all its jobs in, in one step; with a `connection`, as a part of its transaction.
 
-    async def aenqueue(self) -> FlowHandle:
-        """Put all its jobs in, in one step."""
-        return FlowHandle(self, await self._client.asend_together(self._tied()))
+        Inside a running event loop use `aenqueue`, unless a connection is given.
+        """
+        if connection is None:
+            return FlowHandle(self, self._client.send_together(self._tied()))
+        found = lent(connection)
+        return FlowHandle(self, self._client.send_lent(self._tied(), found, together=True))
+
+    async def aenqueue(self, *, connection: SyncConnection | AsyncConnection | None = None) -> FlowHandle:
+        """Put all its jobs in, in one step; with a `connection`, as a part of its transaction."""
+        if connection is None:
+            return FlowHandle(self, await self._client.asend_together(self._tied()))
+        found = lent(connection)
+        return FlowHandle(self, await self._client.asend_lent(self._tied(), found, together=True))
 
     def __str__(self) -> str:
         """The flow as a tree."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from penstock.engine import Engine
@@ -39,9 +39,8 @@ class Gatherer:
     async def put_many(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
         """Enqueue in order, in groups that are each all or nothing."""
         answers: list[Enqueued] = []
-        waiting = deque(jobs)
-        while waiting:
-            answers += await _enqueue(self._engine, _take(waiting), again=again)
+        for group in in_groups(jobs):
+            answers += await _enqueue(self._engine, group, again=again)
         return answers
 
     async def put_together(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
@@ -119,6 +118,13 @@ def _fail(batch: list[_Waiting], error: Exception) -> None:
     for waiting in batch:
         if not waiting.answer.done():
             waiting.answer.set_exception(error)
+
+
+def in_groups(jobs: Sequence[NewJob]) -> Iterator[list[NewJob]]:
+    """All jobs in order, as many at once as an engine should be given."""
+    waiting = deque(jobs)
+    while waiting:
+        yield _take(waiting)
 
 
 def _take(waiting: deque[NewJob]) -> list[NewJob]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from penstock.model.decide import had_none, was_dropped
@@ -9,6 +11,7 @@ from penstock.model.errors import (
     Duration,
     JobCancelled,
     JobFailed,
+    JobNotFound,
     ResultDropped,
     ResultUnavailable,
     in_seconds,
@@ -26,15 +29,16 @@ R_co = TypeVar("R_co", covariant=True)
 class JobHandle(Generic[R_co]):
     """A job that was enqueued: a snapshot, until refreshed."""
 
-    __slots__ = ("_call", "_client", "duplicate", "id", "state")
+    __slots__ = ("_call", "_client", "_lent", "duplicate", "id", "state")
 
     id: str
     state: State
     duplicate: bool  # the key was taken: this is the job that holds it
 
-    def __init__(self, client: Client, call: Call[R_co], answer: Enqueued) -> None:
+    def __init__(self, client: Client, call: Call[R_co], answer: Enqueued, *, lent: bool = False) -> None:
         self._client = client
         self._call = call
+        self._lent = lent and not answer.duplicate  # it is there only when the caller has committed
         self.id, self.state, self.duplicate = answer
 
     @property
@@ -52,12 +56,14 @@ class JobHandle(Generic[R_co]):
 
     def refresh(self) -> JobHandle[R_co]:
         """Read the job's state anew; JobNotFound where its record is gone."""
-        self.state = self._client.get(self.id).state
+        with self._explained():
+            self.state = self._client.get(self.id).state
         return self
 
     async def arefresh(self) -> JobHandle[R_co]:
         """Read the job's state anew; JobNotFound where its record is gone."""
-        self.state = (await self._client.aget(self.id)).state
+        with self._explained():
+            self.state = (await self._client.aget(self.id)).state
         return self
 
     def result(self, timeout: Duration | None = None) -> R_co:
@@ -66,7 +72,8 @@ class JobHandle(Generic[R_co]):
         Raises JobFailed, JobCancelled, ResultDropped, JobNotFound, or ResultTimeout after `timeout`: seconds
         or a timedelta.
         """
-        return self._read(self._client.finished(self.id, _patience(timeout)))
+        with self._explained():
+            return self._read(self._client.finished(self.id, _patience(timeout)))
 
     async def aresult(self, timeout: Duration | None = None) -> R_co:
         """Wait for the job to end and return what it returned.
@@ -74,7 +81,21 @@ class JobHandle(Generic[R_co]):
         Raises JobFailed, JobCancelled, ResultDropped, JobNotFound, or ResultTimeout after `timeout`: seconds
         or a timedelta.
         """
-        return self._read(await self._client.afinished(self.id, _patience(timeout)))
+        with self._explained():
+            return self._read(await self._client.afinished(self.id, _patience(timeout)))
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """A job without a record may be one whose transaction is open still."""
+        try:
+            yield
+        except JobNotFound:
+            if not self._lent:
+                raise
+            raise JobNotFound(
+                f"there is no record of job {self.id}: the transaction in which it was enqueued is not "
+                "committed yet, or was rolled back; or it has ended and been pruned"
+            ) from None
 
     def _read(self, job: Job) -> R_co:
         self.state = job.state

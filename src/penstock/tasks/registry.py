@@ -12,6 +12,7 @@ from penstock.model.errors import InvalidOption, UnknownQueue, UnknownTask
 from penstock.tasks import catalogue
 from penstock.tasks.breakers import CircuitBreaker
 from penstock.tasks.declared import TaskOptions, resolve, task_name
+from penstock.tasks.effects import Lifetimes
 from penstock.tasks.limited import groups_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.schedules import Schedules
@@ -80,8 +81,10 @@ class Registry:
                 f"task {name!r} goes to queue {options.queue!r}, which is not declared; write "
                 f"app.queue({options.queue!r}) before it ({_closest(options.queue, self._queues, 'queues')})"
             )
-        declared = resolve(fn, options, self._queues[options.queue])
-        limits = self._settings.max_args_bytes, self._settings.max_result_bytes
+        settings = self._settings
+        kept = Lifetimes(settings.keep_effects_for, settings.keep_dead_letters_for)
+        declared = resolve(fn, options, self._queues[options.queue], kept)
+        limits = settings.max_args_bytes, settings.max_result_bytes
         task = task_kind(declared)(declared, self._client, *limits)
         self._tasks[name] = task
         return task

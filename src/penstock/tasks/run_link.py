@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any, Protocol
 
+from penstock.engine import Settlement
 from penstock.model.errors import ValueTooLarge
 from penstock.model.failure import shorten
 from penstock.model.job import Claim, NewJob
@@ -31,6 +32,10 @@ class RunLink(Protocol):
     def deadline(self) -> float | None:
         """When the run is ended for taking too long, by `time.monotonic()`; None: no limit."""
 
+    @property
+    def lease(self) -> float:
+        """Seconds without a heartbeat after which the worker is given up."""
+
     def lease_lost(self) -> bool:
         """Whether the job belongs to another worker by now."""
         ...
@@ -53,6 +58,12 @@ class RunLink(Protocol):
 
     def follow(self, job: NewJob) -> None:
         """Put this job in when the run completes."""
+
+    def completion(self, value: Any) -> Settlement:
+        """The end of this run as completed with this result, and with what follows from it."""
+
+    def committed(self, *, answered: bool) -> None:
+        """The run has been settled so, in a transaction of the handler's; `answered`: its result was set."""
 
 
 def progress_text(percent: float, message: str) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
+from penstock.lent import AsyncConnection, Lent, SyncConnection, lent
 from penstock.model.errors import Disabled, Duration, InvalidOption, in_seconds
 from penstock.model.job import RECORD, NewJob, Window
 from penstock.model.names import check_text
@@ -16,6 +17,7 @@ from penstock.tasks.arguments import Arguments
 from penstock.tasks.call import Call
 from penstock.tasks.context import Context, SyncContext
 from penstock.tasks.declared import Declared, Execute
+from penstock.tasks.effects import effects_for
 from penstock.tasks.ids import new_id
 from penstock.tasks.inherit import (
     INHERIT,
@@ -28,12 +30,13 @@ from penstock.tasks.inherit import (
 from penstock.tasks.results import Results
 from penstock.tasks.run_link import RunLink
 from penstock.tasks.unique import UniqueOption, window_of
+from penstock.tasks.using_connection import UsingAsyncConnection, UsingConnection
 
 if TYPE_CHECKING:
     from penstock.tasks.client import Client
     from penstock.tasks.handle import JobHandle
 
-__all__ = ["Execute", "Plan", "Sendable", "Task", "Using", "task_kind"]
+__all__ = ["Execute", "Options", "Plan", "Sendable", "Task", "Using", "task_kind"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,6 +54,19 @@ class Plan:
     expire_after: float | None = None
     options: str | None = None
     window: Window = RECORD
+
+
+class Options(TypedDict, total=False):
+    """What `using()` may put in the place of a task's own options."""
+
+    delay: Duration | None
+    priority: PriorityOption | None
+    owner: str | None
+    key: str | None
+    retry: RetryOption | None
+    timeout: Duration | Inherited | None
+    expire_after: Duration | None
+    unique: UniqueOption | None
 
 
 class Sendable(Generic[P, R]):
@@ -73,9 +89,18 @@ class Sendable(Generic[P, R]):
         task = self._task
         return await task.client.asend(task.make(self._plan, args, kwargs))
 
+    @overload
+    def using(self, *, connection: None = None, **options: Unpack[Options]) -> Using[P, R]: ...
+    @overload
+    def using(self, *, connection: SyncConnection, **options: Unpack[Options]) -> UsingConnection[P, R]: ...
+    @overload
+    def using(
+        self, *, connection: AsyncConnection, **options: Unpack[Options]
+    ) -> UsingAsyncConnection[P, R]: ...
     def using(
         self,
         *,
+        connection: object = None,
         delay: Duration | None = None,
         priority: PriorityOption | None = None,
         owner: str | None = None,
@@ -84,8 +109,12 @@ class Sendable(Generic[P, R]):
         timeout: Duration | Inherited | None = INHERIT,
         expire_after: Duration | None = None,
         unique: UniqueOption | None = None,
-    ) -> Using[P, R]:
-        """The same task with other options for the calls made through it; what is not given stays."""
+    ) -> Using[P, R] | UsingAsyncConnection[P, R]:
+        """The same task with other options for the calls made through it; what is not given stays.
+
+        With a `connection` to the database in which the jobs live, they are put in as a part of its
+        transaction: sqlite3, psycopg, asyncpg, SQLAlchemy's or Django's.
+        """
         given: dict[str, Any] = {
             "delay": None if delay is None else in_seconds("delay", delay),
             "priority": None if priority is None else Priority.of(priority),
@@ -95,7 +124,11 @@ class Sendable(Generic[P, R]):
             "window": None if unique is None else window_of(f"task {self._task.name!r}", unique),
         }
         plan = replace(self._plan, **{name: value for name, value in given.items() if value is not None})
-        return Using(self._task, self._task.overridden(plan, retry, timeout))
+        using = Using(self._task, self._task.overridden(plan, retry, timeout))
+        if connection is None:
+            return using
+        found = lent(connection)
+        return (UsingConnection if isinstance(found, Lent) else UsingAsyncConnection)(using, found)
 
 
 class Using(Sendable[P, R]):
@@ -162,11 +195,11 @@ class Task(Sendable[P, R]):
 
     async def run(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run an async handler with decoded arguments."""
-        return await (self.fn(Context(link, self.client), **args) if self.takes_context else self.fn(**args))
+        return await (self.fn(Context(link, self), **args) if self.takes_context else self.fn(**args))
 
     def run_sync(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run a sync handler with decoded arguments."""
-        return self.fn(SyncContext(link, self.client), **args) if self.takes_context else self.fn(**args)
+        return self.fn(SyncContext(link, self), **args) if self.takes_context else self.fn(**args)
 
     def closed(self) -> str | None:
         """Why its jobs must not run now; None while the gates of the task and its queue are open."""
@@ -219,11 +252,19 @@ class Task(Sendable[P, R]):
         before = overrides.read(plan.options) if plan.options else overrides.Overrides()
         limit = before.timeout if timeout is INHERIT else time_limit("timeout", timeout)
         chosen = before.retry if retry is None else retry
-        return replace(
-            plan,
-            max_attempts=policy(chosen, self.retry).attempts,
-            options=overrides.write(chosen, limit),
-        )
+        tries = policy(chosen, self.retry)
+        if self.takes_context:
+            self._effects_for(tries, nearest(limit, self.timeout))  # refuses what is too short for these
+        return replace(plan, max_attempts=tries.attempts, options=overrides.write(chosen, limit))
+
+    def effects_for(self, options: str | None) -> float:
+        """The seconds for which the effects of a job with these stored options are remembered."""
+        return self._effects_for(self.policy_for(options), self.timeout_for(options))
+
+    def _effects_for(self, retry: Retry, timeout: float | None) -> float:
+        declared = self.declared
+        what = f"a job of task {self.name!r}"
+        return effects_for(what, declared.effects_for, declared.lifetimes, retry, timeout)
 
 
 # The four below differ only in what calling the task in place takes and returns.

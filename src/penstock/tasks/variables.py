@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
+from penstock import crash_points
 from penstock.tasks import queues
 from penstock.tasks.loading import VARIABLE
 from penstock.tasks.settings import Settings, variables_of
@@ -29,7 +30,11 @@ def warn_of_unread(declared: Iterable[str] | None = None) -> None:
 
 
 def _unread(declared: list[str] | None) -> Iterator[tuple[str, str]]:
-    known = {VARIABLE, *(v for name in Settings.model_fields for v in variables_of(name))}
+    known = {
+        VARIABLE,
+        crash_points.VARIABLE,
+        *(v for name in Settings.model_fields for v in variables_of(name)),
+    }
     known.update(v for queue in declared or () for o in queues.OPTIONS for v in queues.variables_of(queue, o))
     for variable in sorted(os.environ.keys() - known):
         if variable.startswith(queues.PREFIX) and declared is None:

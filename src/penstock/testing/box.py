@@ -19,6 +19,7 @@ from penstock.runtime.announce import announce
 from penstock.runtime.board import Board
 from penstock.runtime.worker import Worker
 from penstock.tasks.task import Task
+from penstock.testing.at_once import AtOnce
 
 T = TypeVar("T")
 
@@ -42,7 +43,7 @@ class Box:
 
     # -- life ---------------------------------------------------------------------------------------
     def __enter__(self) -> Self:
-        self._before = self.app.move_to(MEMORY, self.clock)
+        self._before = self.app.move_to(MEMORY, self.clock, AtOnce(self.app))
         self.app.open()
         self.app.run_on_engine(self._begin, "async with")
         return self
@@ -54,7 +55,7 @@ class Box:
         self.app.move_to(*self._before)
 
     async def __aenter__(self) -> Self:
-        self._before = self.app.move_to(MEMORY, self.clock)
+        self._before = self.app.move_to(MEMORY, self.clock, AtOnce(self.app))
         await self.app.aopen()
         await self._begin(self.app.engine)
         return self

@@ -233,6 +233,9 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers):
     async def forget(self, keep: int, older_than: float, limit: int) -> int:
         return await self._count("forget", keep=keep, older_than=float(older_than), limit=limit)
 
+    async def forget_effects(self, limit: int) -> int:
+        return await self._count("forget_effects", limit=limit)
+
     async def tidy(self) -> None:
         async def drop_lanes(connection: Connection) -> None:
             lanes = [lane for (lane,) in await query(connection, Call(self._sql["empty_lanes"], {}))]

@@ -1,8 +1,7 @@
-"""Enqueue as data: what to run and how to read the answer, for our own connections and for the caller's."""
+"""Enqueue as data: what to run and how to read the answer."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -10,16 +9,14 @@ from typing import Any, NamedTuple
 
 from penstock.engines.postgres.catalog import catalog
 from penstock.engines.postgres.database import Connection
+from penstock.engines.postgres.new_jobs import as_json, decode
 from penstock.engines.postgres.straight import Rows
-from penstock.model.job import RECORD, Enqueued, NewJob, Ties
+from penstock.model.job import RECORD, Enqueued, NewJob
 from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State
 
 COPY_FROM = 50  # jobs, from which COPY is faster than the function
 _BLOCK_ROWS = 500
-_DEFAULTS = NewJob("", "", "")
-_NO_TIES: dict[str, Any] = Ties(at_deadline="")._asdict()  # type: ignore[arg-type]
-_OPTIONAL = ("priority", "delay", "max_attempts", "owner", "expire_after", "options", "lane")
 
 
 class Plan(NamedTuple):
@@ -33,9 +30,9 @@ class Plan(NamedTuple):
 def plan(schema: str, jobs: Sequence[NewJob], *, again: bool = False, now: datetime | None = None) -> Plan:
     """One call of a SQL function, in whichever transaction the caller runs it."""
     if len(jobs) == 1 and not jobs[0].unique and not again and jobs[0].ties is None:
-        return Plan(catalog(schema)["enqueue_one"], _values(jobs[0]) | {"now": now}, _decode)
-    given = json.dumps([_fields(job) for job in jobs], ensure_ascii=False)
-    return Plan(catalog(schema)["enqueue"], {"jobs": given, "again": again, "now": now}, _decode)
+        return Plan(catalog(schema)["enqueue_one"], _values(jobs[0]) | {"now": now}, decode)
+    values = {"jobs": as_json(jobs), "again": again, "now": now}
+    return Plan(catalog(schema)["enqueue"], values, decode)
 
 
 def _values(job: NewJob) -> dict[str, Any]:
@@ -54,28 +51,6 @@ def _values(job: NewJob) -> dict[str, Any]:
         "owner": job.owner,
         "options": job.options,
     }
-
-
-def _decode(rows: Rows) -> list[Enqueued]:
-    return [Enqueued(job_id, State(state), duplicate) for job_id, state, duplicate in rows]
-
-
-def _fields(job: NewJob) -> dict[str, Any]:
-    fields: dict[str, Any] = {"id": job.id, "queue": job.queue, "task": job.task, "args": job.args}
-    if job.unique or job.key not in ("", job.id):
-        fields |= {"key": job.key, "unique": job.unique}
-    for name in _OPTIONAL:
-        if (value := getattr(job, name)) != getattr(_DEFAULTS, name):
-            fields[name] = value
-    if job.unique and job.window != RECORD:
-        fields |= {"window": job.window.kind, "window_seconds": job.window.seconds}
-    if job.ties is not None:
-        fields["ties"] = _set_fields(job.ties)
-    return fields
-
-
-def _set_fields(ties: Ties) -> dict[str, Any]:
-    return {name: value for name, value in ties._asdict().items() if value != _NO_TIES[name]}
 
 
 def is_plain(job: NewJob) -> bool:

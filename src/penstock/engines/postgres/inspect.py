@@ -7,7 +7,18 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from penstock.engine import DeadFilter, Flow, HistoryFilter, JobFilter, Parked, QueueState, WorkerInfo
+from penstock.engine import (
+    DeadFilter,
+    EffectFilter,
+    EffectName,
+    EffectRecord,
+    Flow,
+    HistoryFilter,
+    JobFilter,
+    Parked,
+    QueueState,
+    WorkerInfo,
+)
 from penstock.engines.postgres import listing
 from penstock.engines.postgres.base import Base
 from penstock.engines.postgres.database import Call
@@ -67,6 +78,13 @@ class Inspection(Base):
         sql = self._sql["list_dead_letters"].replace("{where}", "job_id = %(id)s::uuid")
         rows = await self._database.records(Call(sql, {"id": job_id, "limit": 1}))
         return dead_letter_from(rows[0], _instant, _load) if rows else None
+
+    async def effects(
+        self, where: EffectFilter, limit: int, after: EffectName | None = None
+    ) -> list[EffectRecord]:
+        page = listing.effect_page(self._sql["effects"], where, limit, after)
+        (rows,) = await self._database.run(page, repeatable=True)
+        return [EffectRecord(*row[:4], *(at.astimezone(UTC) for at in row[4:])) for row in rows]
 
     async def queues(self) -> list[QueueState]:
         found: dict[str, tuple[bool, dict[State, int]]] = {}

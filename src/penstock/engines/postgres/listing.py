@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.engine import DeadFilter, HistoryFilter, JobFilter
+from penstock.engine import DeadFilter, EffectFilter, EffectName, HistoryFilter, JobFilter
 from penstock.engines.postgres.database import Call
 from penstock.model.ids import id_range, is_id
 
@@ -66,6 +66,17 @@ def _job_terms(values: dict[str, Any]) -> list[str]:
     terms += ["id >= %(first)s::uuid"] if values["first"] else []
     terms += ["id < %(beyond)s::uuid"] if values["beyond"] else []
     return terms
+
+
+def effect_page(sql: str, where: EffectFilter, limit: int, after: EffectName | None) -> Call:
+    """The statement for one page of effects."""
+    names = {name: getattr(where, name) for name in EffectName._fields}
+    terms = [f"{name} = %({name})s" for name, value in names.items() if value is not None]
+    values: dict[str, Any] = {**names, "limit": limit}
+    if after is not None:
+        terms.append("(task, key, name) > (%(after_task)s, %(after_key)s, %(after_name)s)")
+        values |= {f"after_{name}": value for name, value in after._asdict().items()}
+    return Call(sql.replace("{where}", _all_of(terms)), values)
 
 
 def _page_terms(id_column: str, time_column: str, values: dict[str, Any]) -> list[str]:

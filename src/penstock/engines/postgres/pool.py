@@ -40,7 +40,7 @@ class Pool:
     """At most `size` connections for one process; a call waits for a free one, but not for ever."""
 
     def __init__(self, url: str, size: int) -> None:
-        self._options = _options(url)
+        self._options = options_of(url)
         self._size = size
         self._free = asyncio.Semaphore(size)
         self._idle: list[Session] = []
@@ -139,7 +139,7 @@ class Pool:
     async def _take(self) -> Session:
         while self._idle:
             connection = self._idle.pop()
-            if _usable(connection):
+            if usable(connection):
                 return connection
             await connection.close()
         return await self.connect()
@@ -158,7 +158,7 @@ def sever(connection: Session) -> None:
         line.shutdown(socket.SHUT_RDWR)
 
 
-def _usable(connection: Session) -> bool:
+def usable(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> bool:
     """Idle servers say nothing unless to take leave: what is readable here is a goodbye."""
     if connection.closed:
         return False
@@ -167,7 +167,8 @@ def _usable(connection: Session) -> bool:
     return not poll.poll(0)
 
 
-def _options(url: str) -> dict[str, Any]:
+def options_of(url: str) -> dict[str, Any]:
+    """How to connect to the database of this URL."""
     try:
         given = conninfo.conninfo_to_dict(url)
     except psycopg.Error:

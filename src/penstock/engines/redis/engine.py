@@ -188,6 +188,9 @@ class RedisEngine(Schedules, Limits, Breakers):
         """There is no history here."""
         return 0
 
+    async def forget_effects(self, limit: int) -> int:  # noqa: ARG002 - there are none
+        return 0
+
     async def tidy(self) -> None:
         await self._do("tidy")
 

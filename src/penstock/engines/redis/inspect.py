@@ -11,6 +11,9 @@ from typing import Any
 
 from penstock.engine import (
     DeadFilter,
+    EffectFilter,
+    EffectName,
+    EffectRecord,
     Finding,
     Flow,
     HistoryFilter,
@@ -124,6 +127,15 @@ class Inspection:
         raw = raw_id(job_id)
         (found,) = await self._do("dead_letter", raw)
         return read_letter(raw, found) if found else None
+
+    async def effects(
+        self,
+        where: EffectFilter,  # noqa: ARG002 - there are none
+        limit: int,  # noqa: ARG002
+        after: EffectName | None = None,  # noqa: ARG002
+    ) -> list[EffectRecord]:
+        """None: effects are recorded where they are made, and that is never here."""
+        return []
 
     async def queues(self) -> list[QueueState]:
         paused, counts = await self._counts()

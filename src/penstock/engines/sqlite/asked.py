@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from penstock.engine import DeadFilter, Flow, HistoryFilter, JobFilter, Parked, QueueState, WorkerInfo
+from penstock.engine import (
+    DeadFilter,
+    EffectFilter,
+    EffectName,
+    EffectRecord,
+    Flow,
+    HistoryFilter,
+    JobFilter,
+    Parked,
+    QueueState,
+    WorkerInfo,
+)
+from penstock.engines.sqlite import effects as effect_rows
 from penstock.engines.sqlite import flows, histories, inspection, steps, workers
 from penstock.engines.sqlite.opened import Opened
 from penstock.model.job import DeadLetter, Job
@@ -42,6 +54,11 @@ class Asked(Opened):
 
     async def dead_letter(self, job_id: str) -> DeadLetter | None:
         return await self._read(lambda view: inspection.dead_letter(view, job_id))
+
+    async def effects(
+        self, where: EffectFilter, limit: int, after: EffectName | None = None
+    ) -> list[EffectRecord]:
+        return await self._read(lambda view: effect_rows.effects(view, where, limit, after))
 
     async def queues(self) -> list[QueueState]:
         return await self._read(inspection.queues)

@@ -22,18 +22,25 @@ def check_synchronous(level: str) -> str:
     return level.upper()
 
 
-def connect(path: str) -> sqlite3.Connection:
+def connect(path: str, kind: type[sqlite3.Connection] = sqlite3.Connection) -> sqlite3.Connection:
     """A connection in autocommit: every transaction is written out, and none begins by itself."""
     connection = sqlite3.connect(
-        path, timeout=BUSY_SLICE, isolation_level=None, check_same_thread=False, cached_statements=256
+        path,
+        timeout=BUSY_SLICE,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+        factory=kind,
     )
     connection.row_factory = sqlite3.Row
     return connection
 
 
-def connect_writer(files: Files, synchronous: str) -> sqlite3.Connection:
-    """The writing connection. Opened only under the lock: changing the journal mode bears no company."""
-    connection = connect(files.database)
+def connect_writer(
+    files: Files, synchronous: str, kind: type[sqlite3.Connection] = sqlite3.Connection
+) -> sqlite3.Connection:
+    """A writing connection. Opened only under the lock: changing the journal mode bears no company."""
+    connection = connect(files.database, kind)
     try:
         for pragma in (
             f"journal_mode = {'MEMORY' if files.in_memory else 'WAL'}",

@@ -16,7 +16,7 @@ from penstock.engine import (
     Want,
     WorkerInfo,
 )
-from penstock.engines.sqlite import claim, enqueue, operate, settle, steps, upkeep, workers
+from penstock.engines.sqlite import claim, effects, enqueue, operate, settle, steps, upkeep, workers
 from penstock.engines.sqlite.asked import Asked
 from penstock.engines.sqlite.declared import Declared
 from penstock.engines.sqlite.failures import KnownId
@@ -106,6 +106,11 @@ class SqliteEngine(Asked, Declared):
 
     async def forget(self, keep: int, older_than: float, limit: int) -> int:
         return await self._write(lambda tx: upkeep.forget(tx, keep, older_than, limit))
+
+    async def forget_effects(self, limit: int) -> int:
+        if not await self._read(effects.any_passed):
+            return 0
+        return await self._write(lambda tx: effects.forget(tx, limit))
 
     async def tidy(self) -> None:
         await self._write(upkeep.tidy)

@@ -89,6 +89,10 @@ class Opened:
     async def _read(self, look: Callable[[Session], T]) -> T:
         return await self._current().reads.run(look)
 
+    def store(self) -> Store:
+        """The writing end of the open engine; of a database in memory it is the only way in."""
+        return self._current().store
+
     def _current(self) -> Parts:
         """What this process opened. A forked child shares no connection with its parent."""
         if self._parts is None:

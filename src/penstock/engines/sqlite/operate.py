@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from penstock.engine import Recovery
-from penstock.engines.sqlite import keys, steps
+from penstock.engines.sqlite import effects, keys, steps
 from penstock.engines.sqlite.enqueue import insert, state_of
 from penstock.engines.sqlite.instants import HEAD_START_US, micro
 from penstock.engines.sqlite.session import Tx
@@ -107,6 +107,7 @@ def _link(tx: Tx, job: NewJob, dead_id: str) -> None:
         keys.set_windows(tx, [job])
     point_to_heir(tx, dead_id, job.id)
     steps.inherit(tx, dead_id, job.id)
+    effects.adopt(tx, job)
     tx.change("recovered_from", (dead_id, job.id))
     tx.change("recovered_as", (job.id, dead_id))
     tx.change("dead_letter_recovered", (job.id, tx.now, dead_id))

@@ -21,11 +21,16 @@ _WAITING, _ACTIVE = State.WAITING.value, State.ACTIVE.value
 class Session:
     """A look at the database at one time."""
 
-    def __init__(self, connection: sqlite3.Connection, beats: Beats, now: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, beats: Beats | None, now: int) -> None:
         self.connection = connection
-        self.beats = beats
+        self._beats = beats
         self.now = now
         self.pending: Counter[tuple[str, str]] = Counter()  # by queue and state: counted, not written yet
+
+    @property
+    def beats(self) -> Beats:
+        assert self._beats is not None, "a lent connection has none"
+        return self._beats
 
     def rows(self, name: str, values: Values = ()) -> list[sqlite3.Row]:
         """All rows of a named statement."""
@@ -39,7 +44,7 @@ class Session:
 class Tx(Session):
     """One write verb inside the transaction of its batch."""
 
-    def __init__(self, connection: sqlite3.Connection, beats: Beats, now: int) -> None:
+    def __init__(self, connection: sqlite3.Connection, beats: Beats | None, now: int) -> None:
         super().__init__(connection, beats, now)
         self.woken: set[str] = set()  # queues that got waiting jobs
         self.fold_log = False  # checkpoint before this verb is acknowledged

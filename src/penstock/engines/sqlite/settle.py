@@ -43,6 +43,13 @@ def settle(tx: Tx, ends: Sequence[Settlement], want: Want | None, *, again: bool
     return Settled(accepted, claimed.claims, next_in=claimed.next_in)
 
 
+def complete(tx: Tx, end: Settlement) -> bool:
+    """Settle one run that completed, on a connection that may have settled none before."""
+    tx.change("ends_create")
+    [accepted] = settle(tx, [end], None, again=False).accepted
+    return accepted
+
+
 def progress(tx: Tx, job_id: str, token: str, text: str) -> bool:
     """Store how far a run is, where it is still the caller's."""
     return tx.change("progress", (text, job_id, token)) == 1

@@ -14,6 +14,7 @@ from penstock.engines.sqlite.connection import BUSY_SLICE, connect_writer, ident
 from penstock.engines.sqlite.failures import spoils_connection
 from penstock.engines.sqlite.files import Files
 from penstock.engines.sqlite.forks import Desk
+from penstock.engines.sqlite.held import HeldConnection
 from penstock.engines.sqlite.instants import now_by
 from penstock.engines.sqlite.lock import FairLock
 from penstock.engines.sqlite.session import Tx
@@ -128,7 +129,9 @@ class Store:
             self._lock.close()
 
     def _connect(self) -> sqlite3.Connection:
-        connection = connect_writer(self._files, self._synchronous)
+        # A database in memory has one connection: handlers get the same in their transactions.
+        kind = HeldConnection if self._files.in_memory else sqlite3.Connection
+        connection = connect_writer(self._files, self._synchronous, kind)
         try:
             schema.ensure(connection, self.database, now_by(self._clock))
             connection.execute(SQL["ends_create"])

@@ -40,6 +40,10 @@ renamed as (
         left join pointed p on p.job_id = j.id and p.failed = a.id)
     where j.id in (select p.job_id from pointed p)
 ),
+adopted as (
+    update {schema}.effects e set job_id = f.new_id from found f
+    where e.task = f.task and e.key = coalesce(f.key, f.job_id::text)
+),
 marked as (
     update {schema}.dead_letters d set recovered_as = f.new_id, recovered_at = f.now
     from found f where d.job_id = f.job_id

@@ -1,1 +1,1 @@
-select id, token from temp.ends
+select id, token from temp.penstock_ends

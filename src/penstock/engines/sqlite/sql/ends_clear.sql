@@ -1,1 +1,1 @@
-delete from temp.ends
+delete from temp.penstock_ends

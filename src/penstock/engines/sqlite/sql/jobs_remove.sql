@@ -1,1 +1,1 @@
-delete from penstock_jobs where id in (select id from temp.ends)
+delete from penstock_jobs where id in (select id from temp.penstock_ends)

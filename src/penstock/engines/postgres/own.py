@@ -1,0 +1,205 @@
+"""Transactions of handlers, on connections of our own, which are kept for the next ones."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from penstock.engines.postgres import failures
+from penstock.engines.postgres.lent import PostgresOnLent
+from penstock.engines.postgres.pool import options_of, usable
+from penstock.lent import AsyncLent, Lent
+from penstock.lent.postgres import AsyncPsycopg, Psycopg
+from penstock.model.clock import Clock
+from penstock.model.errors import EngineUnavailable, OutcomeUnknown
+
+Sync: TypeAlias = psycopg.Connection[Any]
+Async: TypeAlias = psycopg.AsyncConnection[Any]
+
+# Who stands still, in a process that was stopped, keeps what it has locked for as long as its worker is
+# believed to live. Local to the transaction: behind a pooler the session belongs to nobody.
+_LIMIT = "select set_config('idle_in_transaction_session_timeout', %s, true)"
+
+
+class PostgresTransactions:
+    """See `penstock.engine.Transactions`. Of connections that are not in use, `most` are kept."""
+
+    def __init__(self, url: str, schema: str, clock: Clock, most: int) -> None:
+        self._options = {**options_of(url), "autocommit": True, "prepare_threshold": None}
+        self.on_lent = PostgresOnLent(schema, clock)
+        self._most = most
+        self._lock = threading.Lock()  # for both below
+        self._idle: list[Sync] = []
+        self._idle_async: list[tuple[asyncio.AbstractEventLoop, Async]] = []
+        self._pid = os.getpid()
+
+    def begin(self, lease: float) -> Own:
+        with self._typed():
+            connection = self._taken() or psycopg.Connection.connect(**self._options)
+            try:
+                block = psycopg.Transaction(connection)
+                block.__enter__()
+                connection.execute(_LIMIT, [_milliseconds(lease)])
+            except BaseException:
+                connection.close()
+                raise
+        return Own(self, connection, block)
+
+    async def abegin(self, lease: float) -> AsyncOwn:
+        with self._typed():
+            connection = self._taken_async() or await psycopg.AsyncConnection.connect(**self._options)
+            try:
+                block = psycopg.AsyncTransaction(connection)
+                await block.__aenter__()
+                await connection.execute(_LIMIT, [_milliseconds(lease)])
+            except BaseException:
+                await connection.close()
+                raise
+        return AsyncOwn(self, connection, block)
+
+    def close(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+            idle_async, self._idle_async = self._idle_async, []
+        for connection in (*idle, *(connection for _, connection in idle_async)):
+            connection.pgconn.finish()  # whichever loop it belongs to
+
+    def _taken(self) -> Sync | None:
+        self._leave_to_parent()
+        with self._lock:
+            while self._idle:
+                if usable(connection := self._idle.pop()):
+                    return connection
+                connection.close()
+        return None
+
+    def _taken_async(self) -> Async | None:
+        self._leave_to_parent()
+        here = asyncio.get_running_loop()
+        with self._lock:
+            while self._idle_async:
+                loop, connection = self._idle_async.pop()
+                if loop is here and usable(connection):
+                    return connection
+                connection.pgconn.finish()
+        return None
+
+    def _leave_to_parent(self) -> None:
+        """After a fork: the driver closes no connection that another process has made."""
+        if self._pid != os.getpid():
+            self._pid = os.getpid()
+            self._lock = threading.Lock()
+            self._idle, self._idle_async = [], []
+
+    def keep(self, connection: Sync) -> bool:
+        """Keep it for the next; False where it is not fit for that, or there are enough."""
+        with self._lock:
+            if kept := self._has_room(connection):
+                self._idle.append(connection)
+        return kept
+
+    def keep_async(self, connection: Async) -> bool:
+        with self._lock:
+            if kept := self._has_room(connection):
+                self._idle_async.append((asyncio.get_running_loop(), connection))
+        return kept
+
+    def _has_room(self, connection: Sync | Async) -> bool:
+        is_fit = connection.pgconn.transaction_status == TransactionStatus.IDLE and self._pid == os.getpid()
+        return is_fit and len(self._idle) + len(self._idle_async) < self._most
+
+    @contextmanager
+    def _typed(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            host, port = self._options.get("host", "localhost"), self._options.get("port", 5432)
+            raise failures.not_connected(error, f"{host}:{port}") from error
+
+
+class Own:
+    """One transaction in a handler's hands. The driver lets nobody commit inside its own block."""
+
+    def __init__(self, owner: PostgresTransactions, connection: Sync, block: psycopg.Transaction) -> None:
+        self._owner = owner
+        self._block = block
+        self.connection = connection
+        self.lent: Lent = Psycopg(connection)
+
+    def execute(self, sql: str, values: Any) -> psycopg.Cursor[Any]:
+        return self.connection.execute(sql, values)
+
+    def commit(self) -> None:
+        try:
+            with _said(self._block):
+                self._block.__exit__(None, None, None)
+        finally:
+            self._give_back()
+
+    def rollback(self) -> None:
+        try:
+            self._block.__exit__(psycopg.Rollback, psycopg.Rollback(), None)
+        finally:
+            self._give_back()
+
+    def _give_back(self) -> None:
+        if not self._owner.keep(self.connection):
+            self.connection.close()
+
+
+class AsyncOwn:
+    """The same for a handler on an event loop."""
+
+    def __init__(
+        self, owner: PostgresTransactions, connection: Async, block: psycopg.AsyncTransaction
+    ) -> None:
+        self._owner = owner
+        self._block = block
+        self.connection = connection
+        self.lent: AsyncLent = AsyncPsycopg(connection)
+
+    async def execute(self, sql: str, values: Any) -> psycopg.AsyncCursor[Any]:
+        return await self.connection.execute(sql, values)
+
+    async def commit(self) -> None:
+        try:
+            with _said(self._block):
+                await self._block.__aexit__(None, None, None)
+        finally:
+            await self._give_back()
+
+    async def rollback(self) -> None:
+        try:
+            await self._block.__aexit__(psycopg.Rollback, psycopg.Rollback(), None)
+        finally:
+            await self._give_back()
+
+    async def _give_back(self) -> None:
+        if not self._owner.keep_async(self.connection):
+            await self.connection.close()
+
+
+@contextmanager
+def _said(block: psycopg.Transaction | psycopg.AsyncTransaction) -> Iterator[None]:
+    """Whether it was committed, or that nobody knows: the driver does not tell of a line lost before."""
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        if failures.is_lost(error, block.pgconn.status != 0):
+            raise OutcomeUnknown(
+                f"the connection was lost while the work was being committed: {error}"
+            ) from error
+        raise
+    if block.status is not block.Status.COMMITTED:
+        raise EngineUnavailable("the connection was lost before the work was committed; nothing was kept")
+
+
+def _milliseconds(seconds: float) -> str:
+    return str(max(1, int(min(seconds, 2_000_000.0) * 1_000)))

@@ -1,0 +1,1 @@
+update penstock_effects set job_id = ? where task = ? and key = ?

@@ -1,0 +1,1 @@
+delete from penstock_effects where task = ? and key = ? and name = ?

@@ -1,0 +1,49 @@
+"""ctx.once() in the user's own database, where that is not the engine's: a row of his transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from penstock.engine import Effect
+from penstock.engines.sqlite.instants import micro, now_by
+from penstock.lent import AsyncLent, Lent
+from penstock.model.clock import Clock
+from penstock.outbox.store import missing
+from penstock.outbox.tables import sql
+
+
+class SatelliteEffects:
+    """Records effects on the user's connection, wherever that leads."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def once(self, lent: Lent, effect: Effect) -> bool:
+        with _explained():
+            return bool(lent.fetch(*self._insert(lent, effect)))
+
+    async def aonce(self, lent: AsyncLent, effect: Effect) -> bool:
+        with _explained():
+            return bool(await lent.fetch(*self._insert(lent, effect)))
+
+    def _insert(self, lent: Lent | AsyncLent, effect: Effect) -> tuple[Any, ...]:
+        statement, names = sql(lent.dialect)["once"], (effect.task, effect.key, effect.name, effect.job_id)
+        if lent.dialect == "sqlite":
+            now = now_by(self._clock)
+            return (statement, *names, now, now + micro(effect.keep_for))
+        at = self._clock.now()
+        return (statement, *names, None if at is None else at.isoformat(), effect.keep_for)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Whichever driver says it: a missing table can be made."""
+    try:
+        yield
+    except Exception as error:
+        text = str(error).partition("\n")[0]
+        if "penstock_effects" in text and ("does not exist" in text or "no such table" in text):
+            raise missing(text) from error
+        raise

@@ -1,0 +1,170 @@
+"""An outbox in PostgreSQL: rows are held by locks, which end with the relay that has them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import psycopg
+from psycopg import IsolationLevel
+
+from penstock.engines.postgres import failures
+from penstock.engines.postgres.address import check_hosts
+from penstock.engines.postgres.listener import Listener
+from penstock.engines.postgres.pool import CALL_SECONDS, Pool, sever
+from penstock.engines.postgres.straight import Rows, Session
+from penstock.model.clock import Clock
+from penstock.model.errors import EngineError
+from penstock.outbox.store import (
+    KEYS,
+    MOST_COUNTED,
+    MOST_SHOWN,
+    RUN,
+    STEP,
+    STEP_BYTES,
+    Dispatch,
+    Refused,
+    Row,
+    Served,
+    Status,
+    Verdict,
+    missing,
+)
+from penstock.outbox.tables import plan, sql
+
+CHANNEL = "penstock_outbox"
+_NO_TABLE = {"42P01", "42703"}  # undefined_table, undefined_column
+_NOWHERE = {"3F000"}  # no schema in the search path to create in
+# While the engine takes the rows our transaction stands still, which some servers end early.
+_PATIENCE = "select set_config('idle_in_transaction_session_timeout', '120s', true)"
+_LOCK = "select pg_advisory_xact_lock(hashtextextended('penstock outbox', 0))"
+
+
+class PostgresStore:
+    """One connection that works and one that listens, opened again whenever they are lost."""
+
+    def __init__(self, url: str, clock: Clock) -> None:
+        check_hosts(url)
+        self._clock = clock
+        self._pool = Pool(url, 1)
+        self._listener = Listener(self._pool, CHANNEL)
+        self._sql = sql("postgresql")
+        self._session: Session | None = None
+        self._after = ""  # the order key up to which the last round looked
+
+    async def open(self) -> None:
+        async with self._connected() as session:
+            await self._rows(session, "check")
+
+    async def close(self) -> None:
+        await self._listener.close()
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    # -- relay ----------------------------------------------------------------------------------------
+    async def serve(self, dispatch: Dispatch) -> Served:
+        async with self._connected() as session, session.transaction():
+            with _in_time(session):
+                await session.execute(_PATIENCE)
+                rows = await self._take(session)
+                more = len(rows) >= STEP
+                rows += await self._take_in_order(session)
+            verdict = await dispatch(rows) if rows else Verdict([], [])
+            with _in_time(session):
+                await self._write(session, verdict)
+        return Served(verdict, more or self._after != "" or len(rows) > len(verdict.refused))
+
+    async def _take(self, session: Session) -> list[Row]:
+        return [Row(*row) for row in await self._rows(session, "take", limit=STEP, bytes=STEP_BYTES)]
+
+    async def _take_in_order(self, session: Session) -> list[Row]:
+        keys = [key for (key,) in await self._rows(session, "order_keys", after=self._after, limit=KEYS)]
+        self._after = keys[-1] if len(keys) == KEYS else ""
+        if not keys:
+            return []
+        bounds = {"limit": STEP, "bytes": STEP_BYTES, "run": RUN}
+        return [Row(*row) for row in await self._rows(session, "take_in_order", keys=keys, **bounds)]
+
+    async def _write(self, session: Session, verdict: Verdict) -> None:
+        if verdict.dispatched:
+            await self._rows(session, "mark", seqs=verdict.dispatched)
+        if verdict.refused:
+            await self._rows(
+                session,
+                "refuse",
+                seqs=[refusal.seq for refusal in verdict.refused],
+                errors=[refusal.error for refusal in verdict.refused],
+                waits=[refusal.retry_in for refusal in verdict.refused],
+            )
+
+    async def wait(self, timeout: float) -> None:
+        await self._listener.wait([CHANNEL], timeout)
+        self._listener.look([CHANNEL])
+
+    async def prune(self, older_than: float, limit: int) -> int:
+        async with self._connected() as session:
+            with _in_time(session):
+                rows = await session.execute(
+                    self._sql["prune"], self._values(older_than=older_than, limit=limit)
+                )
+                effects = await session.execute(self._sql["prune_effects"], self._values(limit=limit))
+                return max(rows.rowcount, effects.rowcount)
+
+    # -- people ---------------------------------------------------------------------------------------
+    async def status(self) -> Status:
+        async with self._connected() as session:
+            with _in_time(session):
+                ((waiting, lag, refused),) = await self._rows(session, "status", most=MOST_COUNTED)
+                errors = await self._rows(session, "refused", limit=MOST_SHOWN) if refused else []
+        return Status(waiting, lag or 0.0, refused, tuple(Refused(*row) for row in errors))
+
+    async def apply(self) -> None:
+        async with self._connected() as session, session.transaction():
+            await session.execute(_LOCK)
+            await session.execute(plan("postgresql").encode())
+
+    # -- connection -----------------------------------------------------------------------------------
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[Session]:
+        """The connection; where the work on it fails it is not used again."""
+        session = self._session
+        if session is None or session.closed:
+            session = self._session = await self._pool.connect()
+            # The server may be set otherwise; what others have locked must be passed by, not be an error.
+            await session.set_isolation_level(IsolationLevel.READ_COMMITTED)
+        try:
+            yield session
+        except BaseException as error:
+            self._session = None
+            lost = isinstance(error, psycopg.Error) and failures.is_lost(error, session.broken)
+            await session.close()
+            if isinstance(error, psycopg.Error):
+                raise _typed(error, lost=lost) from error
+            raise
+
+    async def _rows(self, session: Session, name: str, **values: Any) -> Rows:
+        cursor = await session.execute(self._sql[name], self._values(**values))
+        return await cursor.fetchall() if cursor.description else []
+
+    def _values(self, **values: Any) -> dict[str, Any]:
+        return {"now": self._clock.now(), **values}
+
+
+@contextmanager
+def _in_time(session: Session) -> Iterator[None]:
+    """Cut the line where the server does not answer at all."""
+    overrun = asyncio.get_running_loop().call_later(CALL_SECONDS, sever, session)
+    try:
+        yield
+    finally:
+        overrun.cancel()
+
+
+def _typed(error: psycopg.Error, *, lost: bool) -> EngineError:
+    what = str(error).partition("\n")[0]
+    if not lost and error.sqlstate in _NO_TABLE:
+        return missing(what)
+    return failures.translate(error, lost=lost)

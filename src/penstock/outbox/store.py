@@ -1,0 +1,120 @@
+"""What a relay asks of the database that holds the outbox."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+from penstock.lent import Dialect
+from penstock.model.errors import InvalidOption, SchemaMissing
+from penstock.tasks.urls import in_memory, is_redis, is_sqlite
+
+STEP = 500  # rows of a round
+STEP_BYTES = 4 * 1_048_576  # of a round, unless one row alone has more
+KEYS = 200  # order keys that a round looks at
+RUN = 100  # rows of one order key in a round
+MOST_COUNTED = 100_000  # rows; whether there are a few more than so many is nobody's question
+MOST_SHOWN = 20  # refused rows
+
+
+class Row(NamedTuple):
+    """One row of the outbox in a relay's hand."""
+
+    seq: int
+    order_key: str | None
+    jobs: str
+    age: float  # seconds since it was written
+    tries: int
+
+
+class Refusal(NamedTuple):
+    """A row that the engine does not take as it is."""
+
+    seq: int
+    error: str
+    retry_in: float
+
+
+class Verdict(NamedTuple):
+    """What became of the rows of a round; those not named here are left as they were."""
+
+    dispatched: list[int]
+    refused: list[Refusal]
+
+
+class Served(NamedTuple):
+    """What a round has done, and whether more is there to be done at once."""
+
+    verdict: Verdict
+    more: bool
+
+
+class Refused(NamedTuple):
+    """A refused row, for people."""
+
+    id: str
+    order_key: str | None
+    tries: int
+    error: str
+    retry_in: float
+
+
+class Status(NamedTuple):
+    """How an outbox stands."""
+
+    waiting: int  # rows not dispatched, MOST_COUNTED at most
+    lag: float  # seconds: the age of the oldest of them, 0 where there is none
+    refused: int  # those of them that the engine did not take, MOST_COUNTED at most
+    errors: tuple[Refused, ...]  # the first of these
+
+
+Dispatch: TypeAlias = Callable[[Sequence[Row]], Awaitable[Verdict]]
+
+
+class Store(Protocol):
+    """An outbox, as relays see it. Any number may use it at once."""
+
+    async def open(self) -> None:
+        """Connect; SchemaMissing where the table is not there."""
+
+    async def close(self) -> None:
+        """Let go of every connection. Safe to call twice."""
+
+    async def serve(self, dispatch: Dispatch) -> Served:
+        """Take rows that no other relay has, have them dispatched, and write down what became of them.
+
+        Rows of one order key come in order, and only from the first one on that is not dispatched. Where
+        `dispatch` raises, or the relay dies, the rows are as they were.
+        """
+        ...
+
+    async def wait(self, timeout: float) -> None:
+        """Return when a row may be there, or after `timeout` seconds. May return early."""
+
+    async def prune(self, older_than: float, limit: int) -> int:
+        """Remove rows dispatched more than so many seconds ago, and effects past their time; how many."""
+        ...
+
+    async def status(self) -> Status:
+        """How it stands; it need not be open."""
+        ...
+
+    async def apply(self) -> None:
+        """Make the tables where they are missing; it need not be open."""
+
+
+def missing(what: str) -> SchemaMissing:
+    return SchemaMissing(
+        f"the outbox has no table there: {what}. Run `penstock outbox apply`, or put what "
+        "`penstock outbox plan` prints into your own migrations"
+    )
+
+
+def dialect_of(url: str) -> Dialect:
+    """In which SQL the outbox of this URL is; InvalidOption where none can be."""
+    if is_redis(url) or "://" not in url or in_memory(url):
+        raise InvalidOption(
+            "the outbox must be in your own database, PostgreSQL or a file of SQLite; write "
+            "outbox='postgresql://…' or outbox='sqlite:///…', or set PENSTOCK_OUTBOX"
+        )
+    return "sqlite" if is_sqlite(url) else "postgresql"

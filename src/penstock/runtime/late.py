@@ -1,0 +1,33 @@
+"""What a handler says after its run was settled in its own transaction: it is heard, and changes nothing."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from penstock.model.decide import Committed
+from penstock.model.job import Claim
+
+log = logging.getLogger("penstock.worker")
+
+
+def returned(claim: Claim, value: Any, *, answered: bool) -> Committed:
+    """`answered`: the result was set inside the transaction, and what is returned is not looked at."""
+    if value is not None and not answered:
+        log.warning(
+            "job %s (%s) returned a value after its transaction had completed it, and the value is not kept; "
+            "use tx.set_result() inside the block",
+            claim.id,
+            claim.task,
+        )
+    return Committed()
+
+
+def raised(claim: Claim, error: BaseException) -> Committed:
+    log.warning(
+        "job %s (%s) raised after its transaction had completed it: it stays completed",
+        claim.id,
+        claim.task,
+        exc_info=error,
+    )
+    return Committed()

@@ -1,0 +1,1 @@
+from conformance.test_breakers import *  # noqa: F403

@@ -1,0 +1,1 @@
+from conformance.test_debounce import *  # noqa: F403

@@ -1,0 +1,1 @@
+from conformance.test_enqueue import *  # noqa: F403

@@ -1,0 +1,1 @@
+from conformance.test_flows import *  # noqa: F403

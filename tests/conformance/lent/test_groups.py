@@ -1,0 +1,1 @@
+from conformance.test_groups import *  # noqa: F403

@@ -1,0 +1,1 @@
+from conformance.test_settle import *  # noqa: F403

@@ -1,0 +1,1 @@
+from conformance.test_settle_fence import *  # noqa: F403

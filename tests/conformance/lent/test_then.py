@@ -1,0 +1,1 @@
+from conformance.test_then import *  # noqa: F403

@@ -1,0 +1,1 @@
+from conformance.test_ties import *  # noqa: F403

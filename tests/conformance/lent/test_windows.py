@@ -1,0 +1,1 @@
+from conformance.test_windows import *  # noqa: F403
