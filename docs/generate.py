@@ -34,6 +34,8 @@ SETTINGS = {
     "url": "where jobs live: `sqlite:///jobs.db`, `sqlite:////absolute/jobs.db`, `postgresql://…`, `redis://…`",
     "outbox": "the URL of your own database, where that is not the engine's: see [Outbox](outbox.md)",
     "keep_outbox_for": "seconds that rows of the outbox are kept once they are dispatched",
+    "ledger": "beside Redis, the URL of the database that has the durable record of every job: "
+    "[the ledger](ledger.md); in code `Penstock(ledger=…)`",
     "schema_name": "the schema on PostgreSQL, the prefix of the keys on Redis; in code `Penstock(schema=…)`",
     "accept_unsafe": "what is unsafe about the engine and accepted, by the names `penstock doctor` gives",
     "migrate": "bring the schema up to date when opening; not set: not on PostgreSQL",

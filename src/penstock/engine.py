@@ -179,6 +179,19 @@ class Settled(NamedTuple):
     fence: int = 0  # as of a claim
 
 
+class Reconciled(NamedTuple):
+    """What one step of a reconciliation has repaired."""
+
+    dispatched: int = 0  # accepted, and not put into the engine yet
+    restored: int = 0  # lost by the engine
+    ended: int = 0  # ended in the engine, which only it knew
+    after: str | None = None  # where the next step goes on; None: all was compared
+
+    @property
+    def repairs(self) -> int:
+        return self.dispatched + self.restored + self.ended
+
+
 class CancelOrder(NamedTuple):
     job_id: str
     token: str
@@ -630,6 +643,12 @@ class Engine(Protocol):
 
     async def forget_effects(self, limit: int) -> int:
         """Remove the records of effects that count no more; how many were looked at, at most `limit`."""
+        ...
+
+    async def reconcile(self, limit: int, after: str | None = None) -> Reconciled | None:
+        """Repair what lies between the engine and a ledger beside it, a bounded step from `after` on; None
+        where there is none.
+        """
         ...
 
     async def tidy(self) -> None:

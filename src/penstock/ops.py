@@ -18,6 +18,7 @@ from penstock.engine import (
     Level,
     Parked,
     QueueState,
+    Reconciled,
     Recovery,
     WorkerInfo,
 )
@@ -42,6 +43,7 @@ from penstock.tasks.registry import Registry
 from penstock.timetable import Timetable
 
 MAX_PAGE = 200
+RECONCILE_STEP = 500  # jobs at once
 RECOVER_RATE = 50.0  # jobs per second, so that a thousand dead letters do not come back all at once
 
 
@@ -220,6 +222,18 @@ class Ops:
         if state not in (State.ACTIVE, State.CANCELLED):
             raise ActionRefused(f"job {job_id} ended as {state} meanwhile")
         return Cancelled(job_id, state)
+
+    async def reconcile(self) -> Reconciled:
+        """Compare all that has not ended with the ledger, and repair it; ActionRefused where there is none."""
+        total, after = Reconciled(), None
+        while True:
+            done = await self._engine.reconcile(RECONCILE_STEP, after)
+            if done is None:
+                raise ActionRefused("there is no ledger: it goes with Redis, Penstock(ledger=…)")
+            total = Reconciled(*map(sum, zip(total[:3], done[:3], strict=True)))
+            after = done.after
+            if after is None:
+                return total
 
     # -- dead letters -------------------------------------------------------------------------------
     async def dead_letters(

@@ -36,8 +36,10 @@ class Sweeper:
         self._now = now
         self._options = options
         self._sooner = asyncio.Event()
+        self._compared: str | None = None  # up to which job the ledger was compared
         often = (self.stage, self.rescue, self.expire, self.tidy)
-        chores = (*often, self.prune, self.clean_up, self.purge, self.forget, self.forget_effects)
+        rare = (self.prune, self.clean_up, self.purge, self.forget, self.forget_effects)
+        chores = (*often, *rare, self.reconcile)
         self._chores: dict[Chore, float] = dict.fromkeys(chores, time.monotonic())
 
     def due_in(self, seconds: float) -> None:
@@ -121,6 +123,22 @@ class Sweeper:
 
     async def forget_effects(self) -> float:
         return 0.1 if await self._engine.forget_effects(STEP) >= STEP else jittered(3600.0)
+
+    async def reconcile(self) -> float:
+        """A step; a ledger with much in it is gone through slowly, unless there is something to repair."""
+        done = await self._engine.reconcile(STEP, self._compared)
+        if done is None:
+            return 3600.0
+        self._compared = done.after
+        if done.repairs:
+            log.warning(
+                "reconciled with the ledger: %d dispatched, %d restored, %d ended",
+                done.dispatched,
+                done.restored,
+                done.ended,
+            )
+            return 0.05
+        return jittered(5.0 if done.after is None else 1.0)
 
     async def tidy(self) -> float:
         await self._engine.tidy()

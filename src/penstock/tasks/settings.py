@@ -33,6 +33,7 @@ class Settings(BaseModel):
     )
     outbox: str | None = Field(default=None, repr=False, min_length=1)  # the URL of the user's own database
     keep_outbox_for: float = Field(default=DAY, ge=0, le=MAX_SECONDS)  # seconds since the dispatch
+    ledger: str | None = Field(default=None, repr=False, min_length=1)  # URL of a database beside Redis
     schema_name: str = Field(default="penstock", validation_alias=_named("PENSTOCK_SCHEMA"))
     accept_unsafe: str = ""  # names of what is unsafe about the engine, with commas between them
     migrate: bool | None = None  # bring the schema up to date when opening; None: not on PostgreSQL

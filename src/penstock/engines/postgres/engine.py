@@ -236,6 +236,9 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers):
     async def forget_effects(self, limit: int) -> int:
         return await self._count("forget_effects", limit=limit)
 
+    async def reconcile(self, limit: int, after: str | None = None) -> None:  # noqa: ARG002
+        """There is no ledger beside it."""
+
     async def tidy(self) -> None:
         async def drop_lanes(connection: Connection) -> None:
             lanes = [lane for (lane,) in await query(connection, Call(self._sql["empty_lanes"], {}))]
