@@ -230,7 +230,9 @@ class Ops:
             done = await self._engine.reconcile(RECONCILE_STEP, after)
             if done is None:
                 raise ActionRefused("there is no ledger: it goes with Redis, Penstock(ledger=…)")
-            total = Reconciled(*map(sum, zip(total[:3], done[:3], strict=True)))
+            total = Reconciled(
+                total.dispatched + done.dispatched, total.restored + done.restored, total.ended + done.ended
+            )
             after = done.after
             if after is None:
                 return total

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
-from penstock.engine import HistoryFilter, Rescued, Retention, Settlement
+from penstock.engine import HistoryFilter, Rescued, Retention, Settlement, Want
 from penstock.ledger.database import Database, Rows, Say
 from penstock.ledger.rows import Line, adopt_values, end_values, put_values, save_values
 from penstock.model.ids import id_range, is_id
@@ -17,6 +17,7 @@ KeyName: TypeAlias = tuple[str, str, str]
 
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 SAFE = 3_600.0  # seconds that a row outlives its job's end: Redis may not know of it yet
+ENDS_WITH_JOB = ("unfinished", "started", "debounce")  # windows that are over when the job is
 NO_BOUND = 2**31 - 1
 
 
@@ -25,6 +26,11 @@ class Holder(NamedTuple):
 
     id: str
     kind: str
+    status: str
+
+    @property
+    def ended(self) -> bool:
+        return self.status not in ("pending", "processing")
 
 
 class PutIn(NamedTuple):
@@ -32,6 +38,14 @@ class PutIn(NamedTuple):
 
     lines: Mapping[str, Line]  # by id: those that have a row, from now or from an earlier call
     holders: Mapping[KeyName, Holder]
+
+
+class Saved(NamedTuple):
+    """What became of the ends of runs."""
+
+    lines: Mapping[str, Line]  # by id, as they are now
+    saved: frozenset[str]  # ids of those that this call has written
+    put: PutIn  # the jobs that follow
 
 
 class Books:
@@ -44,20 +58,21 @@ class Books:
     async def put(self, jobs: Sequence[NewJob]) -> PutIn:
         """Write a row for each job whose key is free; all or none."""
         now = await self.database.now()
-        return await self._put([], [put_values(job, now) for job in jobs], now)
+        return (await self._put([], [put_values(job, now) for job in jobs], now))[1]
 
-    async def _put(self, before: list[Say], rows: list[dict[str, Any]], now: datetime) -> PutIn:
-        """`before` is done in the same transaction."""
+    async def _put(
+        self, before: list[Say], rows: list[dict[str, Any]], now: datetime
+    ) -> tuple[list[Rows], PutIn]:
+        """Also what `before`, done in the same transaction, has answered."""
         if not rows:
-            await self.database.run(before)
-            return PutIn({}, {})
+            return await self.database.run(before), PutIn({}, {})
         keyed = [row for row in rows if row["key_held"]]
         says = [Say("end_periods", _rows(keyed, now=now))] if keyed else []
         says += [Say("put", _rows(rows)), Say("look", _ids(row["id"] for row in rows))]
         says += [Say("holders", _rows(keyed))] if keyed else []
-        answers = (await self.database.run([*before, *says]))[len(before) :]
-        holders = {row[1:4]: Holder(row[0], row[4]) for row in answers[-1]} if keyed else {}
-        return PutIn(_lines(answers[-2] if keyed else answers[-1]), holders)
+        answers = await self.database.run([*before, *says])
+        holders = {row[1:4]: Holder(row[0], *row[4:]) for row in answers[-1]} if keyed else {}
+        return answers, PutIn(_lines(answers[-2] if keyed else answers[-1]), holders)
 
     async def mark(self, ids: Iterable[str]) -> None:
         await self._do("mark", _ids(ids))
@@ -67,6 +82,11 @@ class Books:
         now = await self.database.now()
         values = put_values(newcomer._replace(id=holder), now)
         await self._do("replace", _rows([values], now=now))
+
+    async def retie(self, jobs: Sequence[NewJob]) -> None:
+        """Other edges than they were put in with."""
+        now = await self.database.now()
+        await self._do("retie", _rows([put_values(job, now) for job in jobs]))
 
     async def adopt(self, jobs: Sequence[Job]) -> None:
         """Write rows for jobs that only Redis knows."""
@@ -78,17 +98,18 @@ class Books:
         await self.database.run([Say("hand_down", _ids(heirs)), Say("inherit", _rows(rows))])
 
     # -- run --------------------------------------------------------------------------------------------
-    async def start(self, worker: str, fence: int, claims: Sequence[Claim]) -> dict[str, Line]:
+    async def start(self, want: Want, fence: int, claims: Sequence[Claim]) -> dict[str, Line]:
         """Write that runs begin; the rows as they are then."""
         rows = [
             {"id": claim.id, "token": claim.token, "fence": fence, "attempt": claim.attempt}
             for claim in claims
         ]
         now = await self.database.now()
-        says = [Say("start", _rows(rows, now=now, worker=worker)), Say("look", _ids(c.id for c in claims))]
+        by = {"now": now, "worker": want.worker, "request": want.request}
+        says = [Say("start", _rows(rows, **by)), Say("look", _ids(c.id for c in claims))]
         return _lines((await self.database.run(says))[-1])
 
-    async def save(self, ends: Sequence[Settlement]) -> tuple[dict[str, Line], PutIn]:
+    async def save(self, ends: Sequence[Settlement]) -> Saved:
         """Write how runs ended, under their tokens, and the jobs that follow; the rows as they are then."""
         now = await self.database.now()
         says = [
@@ -96,10 +117,12 @@ class Books:
             Say("look", _ids(end.id for end in ends)),
         ]
         followers = [put_values(job, now, end) for end in ends for job in end.then]
-        if not followers:
-            return _lines((await self.database.run(says))[-1]), PutIn({}, {})
-        put = await self._put(says, followers, now)
-        return await self.lines([end.id for end in ends]), put
+        answers, put = await self._put(says, followers, now)
+        return Saved(_lines(answers[1]), frozenset(job_id for (job_id,) in answers[0]), put)
+
+    async def release(self, worker: str, request: str) -> None:
+        values = {"worker": worker, "request": request, "now": await self.database.now()}
+        await self._do("release", values)
 
     async def take_back(self, rescued: Sequence[Rescued]) -> None:
         rows = [{"id": job.id, "worker": job.worker} for job in rescued]
@@ -123,7 +146,7 @@ class Books:
         await self._do("cancel_note", _ids(ids) | {"note": reason})
 
     async def delete(self, ids: Sequence[str]) -> int:
-        return await self.database.changed(Say("delete", _ids(ids)))
+        return await self.database.changed(Say("delete", _ids(ids) | {"now": await self.database.now()}))
 
     # -- upkeep -----------------------------------------------------------------------------------------
     async def to_dispatch(self, older_than: float, limit: int) -> list[Line]:

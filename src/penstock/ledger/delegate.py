@@ -56,9 +56,6 @@ class Delegate:
     async def save_step(self, job_id: str, token: str, name: str, value: str) -> bool:
         return await (await self._engine()).save_step(job_id, token, name, value)
 
-    async def release(self, worker: str, request: str) -> int:
-        return await (await self._engine()).release(worker, request)
-
     async def wait(self, queues: Sequence[str], timeout: float) -> None:
         await (await self._engine()).wait(queues, timeout)
 

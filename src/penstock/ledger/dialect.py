@@ -56,8 +56,8 @@ def _filled(text: str, dialect: Dialect, schema: str) -> str:
 def spelt(text: str, dialect: Dialect) -> str:
     """Values and types as this database has them."""
     if dialect == "sqlite":
-        return text.replace("{uuid}", "text")
-    return _VALUE.sub(r"%(\1)s", text.replace("{uuid}", "uuid"))
+        return text.replace("{uuid}", "text").replace("{its}", "")  # an alias is not known after `returning`
+    return _VALUE.sub(r"%(\1)s", text.replace("{uuid}", "uuid").replace("{its}", "j."))
 
 
 def _recordset(columns: str) -> str:

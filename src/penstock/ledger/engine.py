@@ -22,11 +22,11 @@ from penstock.engine import (
     TickRecord,
     Want,
 )
-from penstock.ledger.books import Books, KeyName, PutIn
+from penstock.ledger.books import ENDS_WITH_JOB, Books, Holder, KeyName, PutIn, Saved
 from penstock.ledger.database import Database
 from penstock.ledger.delegate import Delegate, Fenced
-from penstock.ledger.reconcile import Reconciler
-from penstock.ledger.rows import Line, for_redis, outcome_of, record_of, seen
+from penstock.ledger.reconcile import Reconciler, put_into, resolve
+from penstock.ledger.rows import Line, outcome_of, record_of, seen
 from penstock.model.clock import Clock
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, SchemaMissing
 from penstock.model.ids import is_id
@@ -91,12 +91,14 @@ class LedgeredEngine(Delegate):
         return self._inner
 
     # -- in --------------------------------------------------------------------------------------------
-    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:  # noqa: ARG002
+        """Every call finds what an earlier one with the same ids has made: `again` makes no difference."""
         if not jobs:
             return []
         put = await self._books.put(jobs)
         passing("ledger-put")
         mine = [job for job in jobs if job.id in put.lines and not put.lines[job.id].ended]
+        mine = await self._led_to_holders(mine, jobs, put)
         told = {answer.id: answer for answer in await self._dispatch(mine)}
         answers = []
         for job in jobs:
@@ -107,21 +109,31 @@ class LedgeredEngine(Delegate):
                 answers.append(await self._duplicate(job, put))
         return answers
 
+    async def _led_to_holders(self, mine: list[NewJob], jobs: Sequence[NewJob], put: PutIn) -> list[NewJob]:
+        """An edge to one of the same call whose key was taken leads to the holder."""
+        taken = [job for job in jobs if job.id not in put.lines and _key_of(job) in put.holders]
+        holders = {job.id: put.holders[_key_of(job)].id for job in taken}
+        led = [job for job in mine if job.ties and any(edge.id in holders for edge in job.ties.after)]
+        if not led:
+            return mine
+        moved = [_moved(job, holders) for job in led]
+        await self._books.retie(moved)
+        left = {job.id: job for job in await resolve(self._books, moved)}
+        return [left.get(job.id, job) for job in mine if job.id in left or job not in led]
+
     async def _dispatch(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
         """Put jobs that have rows into the engine; where it is away, that is done later."""
         if not jobs:
             return []
         try:
-            answers = await (await self._engine()).enqueue([for_redis(job) for job in jobs], again=True)
+            answers = await put_into(await self._engine(), jobs)
         except EngineError as error:
             log.warning("%d jobs were accepted, and are dispatched later: %s", len(jobs), error)
             return [Enqueued(job.id, _awaited(job), duplicate=False) for job in jobs]
         passing("ledger-dispatched")
         await self._mark([job.id for job in jobs])
         await self._end_of(answer.id for answer in answers if answer.state.finished)
-        return [
-            answer._replace(id=job.id, duplicate=False) for job, answer in zip(jobs, answers, strict=True)
-        ]
+        return answers
 
     async def _mark(self, ids: Iterable[str]) -> None:
         """That it could not be marked does not undo what was accepted: the reconciler marks it."""
@@ -134,12 +146,22 @@ class LedgeredEngine(Delegate):
 
     async def _duplicate(self, job: NewJob, put: PutIn) -> Enqueued:
         holder = put.holders.get(_key_of(job))
-        if holder is None:  # its holder ended between the two looks
+        if holder is None or await self._let_go(holder):
             return (await self.enqueue([job]))[0]
         if holder.kind == "debounce":
             await self._put_off(holder.id, job)
         found = await self.get(holder.id)
-        return Enqueued(holder.id, found.state if found else State.WAITING, duplicate=True)
+        return Enqueued(holder.id, found.state if found else State(holder.status), duplicate=True)
+
+    async def _let_go(self, holder: Holder) -> bool:
+        """Whether the holder has ended in the engine, which its row did not know, and holds the key no more."""
+        if holder.ended or holder.kind not in ENDS_WITH_JOB:
+            return False
+        found = await self.get(holder.id)
+        if found is None or not found.state.finished:
+            return False
+        await self._books.end([found])
+        return True
 
     async def _put_off(self, holder: str, newcomer: NewJob) -> None:
         """Redis first: what it does not have cannot be put off there, and is dispatched beforehand."""
@@ -183,28 +205,28 @@ class LedgeredEngine(Delegate):
         self, ends: Sequence[Settlement], want: Want | None, *, again: bool
     ) -> Settled:
         passing("ledger-saving")
-        lines, put = await self._saved(ends)
+        lines, saved, put = await self._saved(ends)
         passing("ledger-saved")
         mine = [end.id not in lines or lines[end.id].token == end.token for end in ends]
         passed_on = [
-            end._replace(then=tuple(for_redis(job) for job in end.then if job.id in put.lines))
+            end._replace(then=tuple(job for job in end.then if job.id in put.lines))
             for end, ours in zip(ends, mine, strict=True)
             if ours
         ]
         settled = await (await self._engine()).settle(passed_on, want, again=again)
         passing("ledger-settled")
         if put.lines:
-            await self._mark([job.id for end in passed_on for job in end.then])
-        theirs = iter(settled.accepted)
-        accepted = [
-            ours and (next(theirs) or _is_true(end, lines)) for end, ours in zip(ends, mine, strict=True)
-        ]
+            await self._dispatch([job for end in passed_on for job in end.then])
+        told = iter(settled.accepted)
+        true = {(end.id, end.token) for end in ends if end.id in saved or again}
+        true &= {(line.id, line.token) for line in lines.values() if line.ended}
+        accepted = [ours and _accepted(next(told), true, end) for end, ours in zip(ends, mine, strict=True)]
         return settled._replace(accepted=accepted)
 
-    async def _saved(self, ends: Sequence[Settlement]) -> tuple[Mapping[str, Line], PutIn]:
-        known = [end for end in ends if is_id(end.id) and is_id(end.token)]
+    async def _saved(self, ends: Sequence[Settlement]) -> Saved:
+        known = [end for end in ends if is_id(end.id)]
         if not known:
-            return {}, PutIn({}, {})
+            return Saved({}, frozenset(), PutIn({}, {}))
         try:
             return await self._books.save(known)
         except OutcomeUnknown as error:  # it may be saved again
@@ -238,10 +260,10 @@ class LedgeredEngine(Delegate):
         return begun
 
     async def _started(self, want: Want, fence: int, claims: list[Claim]) -> dict[str, Line]:
-        lines = await self._books.start(want.worker, fence, claims)
+        lines = await self._books.start(want, fence, claims)
         if unknown := [claim for claim in claims if claim.id not in lines]:
             await self._adopt([claim.id for claim in unknown])
-            lines |= await self._books.start(want.worker, fence, unknown)
+            lines |= await self._books.start(want, fence, unknown)
         return lines
 
     async def _hand_back(self, want: Want) -> None:
@@ -264,6 +286,11 @@ class LedgeredEngine(Delegate):
                 f"though it is {line.status}; not run" if line and ended else "twice; handed back",
             )
         await (await self._engine()).settle(ends)
+
+    async def release(self, worker: str, request: str) -> int:
+        released = await (await self._engine()).release(worker, request)
+        await self._books.release(worker, request)
+        return released
 
     # -- upkeep ----------------------------------------------------------------------------------------
     async def rescue(self, limit: int, judge: Judge) -> list[Rescued]:
@@ -336,15 +363,18 @@ class LedgeredEngine(Delegate):
 
     # -- inspect ---------------------------------------------------------------------------------------
     async def get(self, job_id: str) -> Job | None:
-        """From the engine; what it does not have, or while it is away, from the row."""
+        """From the engine; what it lacks though it has not ended, or while it is away, from the row."""
+        away = False
         try:
             found = await (await self._engine()).get(job_id)
         except EngineUnavailable:
-            found = None
+            found, away = None, True
         if found is not None or not is_id(job_id):
             return found
         line = (await self._books.lines([job_id])).get(job_id)
-        return None if line is None else seen(line, await self._books.database.now())
+        if line is None or (line.ended and not away):
+            return None
+        return seen(line, await self._books.database.now())
 
     async def history(self, job_id: str) -> Record | None:
         line = (await self._books.lines([job_id])).get(job_id)
@@ -366,6 +396,12 @@ def _key_of(job: NewJob) -> KeyName:
     return job.queue, job.task, job.key
 
 
+def _moved(job: NewJob, holders: Mapping[str, str]) -> NewJob:
+    assert job.ties is not None
+    edges = tuple(edge._replace(id=holders.get(edge.id, edge.id)) for edge in job.ties.after)
+    return job._replace(ties=job.ties._replace(after=edges))
+
+
 def _awaited(job: NewJob) -> State:
     """The state that the engine would tell."""
     if job.ties is not None and job.ties.after:
@@ -373,7 +409,8 @@ def _awaited(job: NewJob) -> State:
     return State.DELAYED if job.delay > 0 else State.WAITING
 
 
-def _is_true(end: Settlement, lines: Mapping[str, Line]) -> bool:
-    """Whether the ledger has this end, whatever the engine says of its token."""
-    line = lines.get(end.id)
-    return line is not None and line.ended and line.token == end.token
+def _accepted(told: bool, true: set[tuple[str, str]], end: Settlement) -> bool:
+    """What the ledger has is accepted, whatever the engine says of its token; a token ends one run."""
+    saved = (end.id, end.token) in true
+    true.discard((end.id, end.token))
+    return told or saved

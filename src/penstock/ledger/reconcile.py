@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from penstock.engine import Reconciled
 from penstock.ledger.books import Books
 from penstock.ledger.delegate import Fenced
-from penstock.ledger.rows import Line, for_redis, job_of
-from penstock.model.job import Edge, NewJob, Ties
+from penstock.ledger.rows import Line, job_of
+from penstock.model.job import Edge, Enqueued, NewJob, Ties
 from penstock.model.outcome import UPSTREAM_FAILED
 from penstock.model.states import Status
 
@@ -44,8 +44,8 @@ class Reconciler:
         if not lines:
             return
         now = await self._books.database.now()
-        jobs = await self._retied([job_of(line, now) for line in lines])
-        await self._engine.enqueue([for_redis(job) for job in jobs], again=True)
+        jobs = await resolve(self._books, [job_of(line, now) for line in lines])
+        await put_into(self._engine, [_feeding(job) for job in jobs])
         await self._books.mark([job.id for job in jobs])
 
     async def _compare(self, lines: Sequence[Line]) -> tuple[int, int]:
@@ -66,22 +66,40 @@ class Reconciler:
             log.warning("reconciled: job %s (%s) had ended as %s", job.id, job.task, job.state)
         return len(lost), len(jobs)
 
-    async def _retied(self, jobs: Sequence[NewJob]) -> list[NewJob]:
-        """With edges only to jobs that have not ended by the ledger: the engine may not know those any more.
 
-        What must not run any more since one it waited for has failed is ended here.
-        """
-        upstream = [edge.id for job in jobs if job.ties for edge in job.ties.after]
-        ended = {i: line.status for i, line in (await self._books.lines(upstream)).items() if line.ended}
-        left: list[NewJob] = []
-        for job in jobs:
-            edges = job.ties.after if job.ties else ()
-            bad = [edge for edge in edges if ended.get(edge.id) in _BAD]
-            if failed := next((edge for edge in bad if edge.on_failure == "fail"), None):
-                await self._books.cancel([job.id], UPSTREAM_FAILED.format(id=failed.id))
-            else:
-                left.append(job._replace(ties=_ties(job, [e for e in edges if _waits(e, ended, bad)])))
-        return left
+async def put_into(engine: Fenced, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    """Put in jobs that have rows. The rows say whose key is free; in the engine it may still be held."""
+    if not jobs:
+        return []
+    answers = await engine.enqueue(jobs, again=True)
+    refused = [job for job, answer in zip(jobs, answers, strict=True) if answer.id != job.id]
+    if not refused:
+        return answers
+    made = await engine.enqueue([job._replace(unique=False) for job in refused], again=True)
+    told = {answer.id: answer for answer in (*answers, *made)}
+    return [told[job.id]._replace(duplicate=False) for job in jobs]
+
+
+async def resolve(books: Books, jobs: Sequence[NewJob]) -> list[NewJob]:
+    """With edges only to jobs that have not ended by the ledger: the engine may know the others no more.
+
+    What must not run any more, since one it waited for has failed, is ended here.
+    """
+    upstream = [edge.id for job in jobs if job.ties for edge in job.ties.after]
+    lines = await books.lines(upstream) if upstream else {}
+    ended = {job_id: line.status for job_id, line in lines.items() if line.ended}
+    left: list[NewJob] = []
+    for job in jobs:
+        edges = job.ties.after if job.ties else ()
+        bad = [edge for edge in edges if ended.get(edge.id) in _BAD]
+        if failed := next((edge for edge in bad if edge.on_failure == "fail"), None):
+            await books.cancel([job.id], UPSTREAM_FAILED.format(id=failed.id))
+        elif job.ties is None:
+            left.append(job)
+        else:
+            still = tuple(edge for edge in edges if _waits(edge, ended, bad))
+            left.append(job._replace(ties=job.ties._replace(after=still)))
+    return left
 
 
 def _waits(edge: Edge, ended: dict[str, str], bad: list[Edge]) -> bool:
@@ -90,6 +108,6 @@ def _waits(edge: Edge, ended: dict[str, str], bad: list[Edge]) -> bool:
     return edge.id not in ended or (ended[edge.id] in _BAD and edge.on_failure == "wait")
 
 
-def _ties(job: NewJob, edges: list[Edge]) -> Ties | None:
-    """Others may be dispatched after it that wait for it."""
-    return (job.ties or Ties())._replace(after=tuple(edges), feeds=True)
+def _feeding(job: NewJob) -> NewJob:
+    """Others that wait for it may be dispatched after it."""
+    return job._replace(ties=(job.ties or Ties())._replace(feeds=True))

@@ -79,12 +79,6 @@ def put_values(job: NewJob, now: datetime, parent: Settlement | None = None) -> 
     }
 
 
-def for_redis(job: NewJob) -> NewJob:
-    """The job as Redis is given it: whether its key is free was decided by its row. A debounced one is put
-    off there, by those that come after it."""
-    return job if not job.unique or job.window.kind == "debounce" else job._replace(unique=False)
-
-
 def job_of(line: Line, now: datetime) -> NewJob:
     """The job of a row, to be put in (again) now, with the attempts that are left."""
     (job,) = parcel.read(line.spec, max(0.0, (now - line.created_at).total_seconds()))

@@ -236,7 +236,7 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers):
     async def forget_effects(self, limit: int) -> int:
         return await self._count("forget_effects", limit=limit)
 
-    async def reconcile(self, limit: int, after: str | None = None) -> None:  # noqa: ARG002
+    async def reconcile(self, limit: int, after: str | None = None) -> None:
         """There is no ledger beside it."""
 
     async def tidy(self) -> None:

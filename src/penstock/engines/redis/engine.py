@@ -191,7 +191,7 @@ class RedisEngine(Schedules, Limits, Breakers):
     async def forget_effects(self, limit: int) -> int:  # noqa: ARG002 - there are none
         return 0
 
-    async def reconcile(self, limit: int, after: str | None = None) -> None:  # noqa: ARG002
+    async def reconcile(self, limit: int, after: str | None = None) -> None:
         """There is no ledger beside it."""
 
     async def tidy(self) -> None:

@@ -112,7 +112,7 @@ class SqliteEngine(Asked, Declared):
             return 0
         return await self._write(lambda tx: effects.forget(tx, limit))
 
-    async def reconcile(self, limit: int, after: str | None = None) -> None:  # noqa: ARG002
+    async def reconcile(self, limit: int, after: str | None = None) -> None:
         """There is no ledger beside it."""
 
     async def tidy(self) -> None:

@@ -21,6 +21,7 @@ create table {schema}.background_jobs (
     fence bigint not null default 0,  -- of that run's claim
     run_over boolean not null default true,  -- that run has ended, and the job is to run again
     worker text,
+    request text,  -- of its claim
     attempts_before integer not null default 0,  -- those that Redis has forgotten
     cancel_note text,  -- it is not to run again, and why
     failure text,  -- of a failed one, as JSON: the reason and the error of its dead letter
@@ -49,3 +50,4 @@ create index background_jobs_shelf on {schema}.background_jobs (shelf, status, f
 create index background_jobs_to_dispatch on {schema}.background_jobs (created_at)
     where bull_job_id is null and finished_at is null;
 create index background_jobs_unfinished on {schema}.background_jobs (id) where finished_at is null;
+create index background_jobs_held on {schema}.background_jobs (worker) where not run_over;

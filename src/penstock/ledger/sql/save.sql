@@ -26,3 +26,4 @@ update {jobs} as j set
 from {rows(id uuid, token text, status text, result text, error text, failure text, refund integer,
     due_at timestamptz, keep boolean)}
 where j.id = e.id and j.token = e.token and not j.run_over and j.finished_at is null
+returning cast({its}id as text)

@@ -21,6 +21,7 @@ create table penstock_background_jobs (
     fence integer not null default 0,  -- of that run's claim
     run_over integer not null default 1,  -- that run has ended, and the job is to run again
     worker text,
+    request text,  -- of its claim
     attempts_before integer not null default 0,  -- those that Redis has forgotten
     cancel_note text,  -- it is not to run again, and why
     failure text,  -- of a failed one, as JSON: the reason and the error of its dead letter
@@ -44,3 +45,4 @@ create index penstock_background_jobs_shelf on penstock_background_jobs (shelf, 
 create index penstock_background_jobs_to_dispatch on penstock_background_jobs (created_at)
     where bull_job_id is null and finished_at is null;
 create index penstock_background_jobs_unfinished on penstock_background_jobs (id) where finished_at is null;
+create index penstock_background_jobs_held on penstock_background_jobs (worker) where not run_over;
