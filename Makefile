@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes control schedules outbox dst lock clean
+.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes control schedules outbox ledger dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -77,6 +77,10 @@ schedules: $(VENV)/.dev ## Kill and restart eight schedulers at random over 200 
 
 outbox: $(VENV)/.dev ## Kill relays at random, take Redis away for 30 s; each of 50,000 rows has its effect once
 	$(BIN)/python -m tests.chaos.outbox
+
+ledger: $(VENV)/.dev ## Flush and kill Redis under load, kill workers: the ledger has every job, and all run
+	$(BIN)/python -m tests.chaos.ledger
+	$(BIN)/python -m tests.chaos.ledger --ledger sqlite --jobs 5000 --losses 4
 
 dst: $(VENV)/.dev ## Compare schedules with every minute of 2015 to 2035 in 30 zones (40 minutes)
 	$(BIN)/python -m tests.unit.dst_oracle
