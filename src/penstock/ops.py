@@ -224,7 +224,7 @@ class Ops:
         return Cancelled(job_id, state)
 
     async def reconcile(self) -> Reconciled:
-        """Compare all that has not ended with the ledger, and repair it; ActionRefused where there is none."""
+        """Compare all that has not ended with the ledger, and repair it; ActionRefused without one."""
         total, after = Reconciled(), None
         while True:
             done = await self._engine.reconcile(RECONCILE_STEP, after)

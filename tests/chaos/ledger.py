@@ -185,7 +185,8 @@ def _judge(
         what: logs.count(what) for what in ("was lost by Redis", "not dispatched; it is now", "; not run")
     }
     print(
-        f"{'OK' if good else 'VIOLATED: ' + json.dumps(faults)}: {len(acknowledged):,} jobs acknowledged, {figures}"
+        f"{'OK' if good else 'VIOLATED: ' + json.dumps(faults)}: {len(acknowledged):,} jobs acknowledged, "
+        f"{figures}"
     )
     print(f"{len(runs):,} runs of {len({run['job'] for run in runs}):,} jobs; repairs in the logs: {told}")
     print(f"history and logs: {folder}", flush=True)

@@ -20,7 +20,7 @@ class Say(NamedTuple):
 
 
 class Database(Protocol):
-    """Raises EngineUnavailable where it is away; every statement of a ledger may be run twice without harm."""
+    """Raises EngineUnavailable where it is away; every statement of a ledger may be run twice unharmed."""
 
     async def open(self) -> None: ...
 

@@ -18,9 +18,10 @@ _VALUE = re.compile(r"(?<!:):(\w+)")
 
 # What is read of a row, in this order: a Line has the same fields.
 COLUMNS = (
-    "cast(j.id as text)", "j.queue_name", "j.job_type", "j.bull_job_id", "j.status", "j.payload_json", "j.result_json",
-    "j.error_message", "j.attempts_made", "j.max_attempts", "j.idempotency_key", "j.created_at", "j.started_at",
-    "j.finished_at", "j.updated_at", "j.owner", "j.spec", "j.due_at", "j.token", "j.run_over", "j.failure", "j.key_kind",
+    "cast(j.id as text)", "j.queue_name", "j.job_type", "j.bull_job_id", "j.status", "j.payload_json",
+    "j.result_json", "j.error_message", "j.attempts_made", "j.max_attempts", "j.idempotency_key",
+    "j.created_at", "j.started_at", "j.finished_at", "j.updated_at", "j.owner", "j.spec", "j.due_at",
+    "j.token", "j.run_over", "j.failure", "j.key_kind",
 )  # fmt: skip
 
 
@@ -67,4 +68,4 @@ def _recordset(columns: str) -> str:
 def _each(columns: str) -> str:
     names = [column.split()[0] for column in columns.split(",")]
     picked = ", ".join(f"value ->> '{name}' as {name}" for name in names)
-    return f"(select {picked} from json_each(:rows)) as e"
+    return f"(select {picked} from json_each(:rows)) as e"  # noqa: S608 - names from our own files

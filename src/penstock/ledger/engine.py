@@ -154,7 +154,7 @@ class LedgeredEngine(Delegate):
         return Enqueued(holder.id, found.state if found else State(holder.status), duplicate=True)
 
     async def _let_go(self, holder: Holder) -> bool:
-        """Whether the holder has ended in the engine, which its row did not know, and holds the key no more."""
+        """Whether the holder has ended in the engine, unknown to its row, and holds the key no more."""
         if holder.ended or holder.kind not in ENDS_WITH_JOB:
             return False
         found = await self.get(holder.id)
