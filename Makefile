@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes control schedules outbox ledger dst lock clean
+.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -69,14 +69,21 @@ crashes: $(VENV)/.dev ## Kill PostgreSQL and Redis under load; measure what each
 	$(BIN)/python -m tests.chaos.restarts
 	$(BIN)/python -m tests.chaos.losses
 
+effects: $(VENV)/.dev ## Kill workers at every crash point around an effect, 50 times each; every effect is made once
+	$(BIN)/python -m tests.chaos.effects
+
 control: $(VENV)/.dev ## Rates, limits per key, fairness and breakers over eight workers some of which die
 	$(BIN)/python -m tests.chaos.control
+
+transactions: $(VENV)/.dev ## Enqueue in 1,000 random interleavings of the callers' own transactions; kill callers in theirs
+	TRANSACTIONS=full $(BIN)/python -m pytest -q -rP tests/acceptance/test_interleavings.py tests/acceptance/test_transactions.py
 
 schedules: $(VENV)/.dev ## Kill and restart eight schedulers at random over 200 ticks; each tick is one job
 	$(BIN)/python -m tests.chaos.schedules
 
 outbox: $(VENV)/.dev ## Kill relays at random, take Redis away for 30 s; each of 50,000 rows has its effect once
 	$(BIN)/python -m tests.chaos.outbox
+	$(BIN)/python -m tests.chaos.outbox_points
 
 ledger: $(VENV)/.dev ## Flush and kill Redis under load, kill workers: the ledger has every job, and all run
 	$(BIN)/python -m tests.chaos.ledger

@@ -64,8 +64,8 @@ SETTINGS = {
 }
 QUEUE_OPTIONS = {
     "concurrency": "jobs of this queue at once, per worker process",
-    "rate": "starts in a time, over all workers: `30/s`; or milliseconds from one start to the next",
-    "max_active": "jobs of this queue at once, over all workers",
+    "rate": "starts in a time, over all workers: `30/s`; or milliseconds from one start to the next; `none`",
+    "max_active": "jobs of this queue at once, over all workers, or `none`",
     "retry": "the name of a policy, or a number of attempts",
     "timeout": "seconds, or `none`",
     "priority": "`critical`, `high`, `medium` or `low`",
@@ -185,7 +185,8 @@ _QUEUES = (
     "letters and digits as `_`: queue `course-gen` is `PENSTOCK_QUEUE_COURSE_GEN_CONCURRENCY`."
 )
 _THEIRS = (
-    f"`{THEIR_PREFIX}<NAME>_CONCURRENCY` works too where ours is not given; "
+    f"`{THEIR_PREFIX}<NAME>_CONCURRENCY` works too where ours is not given, "
+    f"and `{THEIR_PREFIX}<NAME>_LIMITER_MS` in place of `…_RATE`; "
     f"`{THEIR_PREFIX}COURSE_GEN_CONCURRENCY` is also that of the queue `course_generation_queue`. A variable "
     "that begins with `PENSTOCK_` and is not on this page is told in the log, with the nearest name that is."
 )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,8 +56,7 @@ class Home:
         """In the transaction of a connection."""
         on = lent(connection)
         assert not isinstance(on, AsyncLent)
-        orders: Mapping[str, str] = {} if order is None else {job.id: order for job in jobs}
-        Writer(self.url, self.clock).enqueue(on, jobs, orders)
+        Writer(self.url, self.clock).enqueue(on, [job._replace(order=order) for job in jobs])
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         with closing(self.connect()) as connection:
@@ -135,14 +133,3 @@ async def other_engine(clock: FakeClock) -> AsyncIterator[Engine]:
     await engine.open()
     yield engine
     await engine.close()
-
-
-async def spin() -> None:
-    """Let others run."""
-    await asyncio.sleep(0)
-
-
-def closing_all(*connections: Any) -> Iterator[None]:
-    yield
-    for connection in connections:
-        connection.close()

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from penstock.tasks.queue import Queue
     from penstock.tasks.settings import Settings
     from penstock.tasks.task import Task
+    from penstock.tasks.transaction import SyncTransaction, Transaction
     from penstock.tasks.unique import Debounce, Throttle
 
 __all__ = [
@@ -115,8 +116,10 @@ __all__ = [
     "Snooze",
     "State",
     "SyncContext",
+    "SyncTransaction",
     "Task",
     "Throttle",
+    "Transaction",
     "TransactionTooLong",
     "UnknownQueue",
     "UnknownTask",
@@ -145,8 +148,10 @@ _HOMES = {
     "Node": "penstock.tasks.flow",
     "Queue": "penstock.tasks.queue",
     "Settings": "penstock.tasks.settings",
+    "SyncTransaction": "penstock.tasks.transaction",
     "Task": "penstock.tasks.task",
     "Throttle": "penstock.tasks.unique",
+    "Transaction": "penstock.tasks.transaction",
     "Upstream": "penstock.tasks.errands",
 }
 

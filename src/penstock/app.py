@@ -35,7 +35,7 @@ from penstock.tasks.home import Opened
 from penstock.tasks.inherit import INHERIT, MAX_SLOTS, Inherited, RetryOption, count
 from penstock.tasks.loading import ref_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
-from penstock.tasks.queues import from_environment, make_queue
+from penstock.tasks.queues import make_queue, under_environment
 from penstock.tasks.registry import Registry
 from penstock.tasks.schedules import name_of
 from penstock.tasks.scheduling import Scheduling
@@ -89,8 +89,10 @@ class Penstock(Scheduling):
         self._access = Access(self._connect, portable=is_sqlite(self.url))
         self._put_lent: StandIn | None = None  # in the place of the engine's own verbs
         self._transactions = AppTransactions(self._where, lambda: self.engine, self.settings.concurrency)
-        self._client = Client(self._access, self._putting, self._transactions)
-        default = make_queue(self.settings, DEFAULT_QUEUE, **from_environment(DEFAULT_QUEUE))
+        self._client = Client(
+            self._access, self._putting, self._transactions, relayed=self._outbox is not None
+        )
+        default = make_queue(self.settings, DEFAULT_QUEUE, **under_environment(DEFAULT_QUEUE, {}))
         self.registry = Registry(self.settings, self._client, default)
         self.registry.schedules.source = lambda: self.name
         self._declare = Declare(self.registry.add_task, TaskOptions())
@@ -162,7 +164,7 @@ class Penstock(Scheduling):
             "rate_key": rate_key,
             "max_active": max_active,
         }
-        return self.registry.add_queue(make_queue(self.settings, name, **(options | from_environment(name))))
+        return self.registry.add_queue(make_queue(self.settings, name, **under_environment(name, options)))
 
     def breaker(
         self,
@@ -321,6 +323,8 @@ class Penstock(Scheduling):
         )
 
     def _putting(self) -> Putting:
+        if self._put_lent is None and self._outbox is not None:
+            return self._outbox.writer
         return self._put_lent or on_lent(self.url, self.schema, self._clock)
 
     def _where(self) -> Where:

@@ -27,6 +27,11 @@ POINTS: Final = (
     "ledger-saving",  # about to save how runs ended
     "ledger-saved",  # it is saved, Redis does not know
     "ledger-settled",  # it does
+    "outbox-written",  # rows are written to the outbox, their transaction open
+    "outbox-taken",  # a relay has rows in its hand
+    "outbox-dispatched",  # the engine has their jobs; they are not marked
+    "outbox-marked",  # they are, in an open transaction
+    "outbox-served",  # which is committed
 )
 
 

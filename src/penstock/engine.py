@@ -32,10 +32,12 @@ already, those count from then on.
 
 *Fairness.* The limited lanes of a queue take turns. A lane's turn is the rank of its first waiting job, but
 no earlier than OLDEST_TURN ago, plus what the lane owes: TURN_COST for each job claimed from it, worked off
-as time passes. A claim takes, over all lanes, first what has the earliest turn, as if it took one job after
-the other: the next of the same lane by its own rank, and TURN_COST later; jobs of the open lane by their
-rank, but no earlier than OLDEST_TURN ago. Of equal turns any may be first. So priorities hold between lanes,
-and one lane's million jobs do not stop the others.
+as time passes. Where, as a claim begins, every lane of a queue that may start something owes, the least that
+one of them does is forgiven to all lanes of the queue: what a lane had while nobody else wanted anything is
+not held against it. A claim takes, over all lanes, first what has the earliest turn, as if it took one job
+after the other: the next of the same lane by its own rank, and TURN_COST later; jobs of the open lane by
+their rank, but no earlier than OLDEST_TURN ago. Of equal turns any may be first. So priorities hold between
+lanes, and one lane's million jobs do not stop the others.
 
 *What comes of a claim that is held back:* `next_in` says after how many seconds it is worth asking again,
 where only time is needed (a rate, a cooldown, an open breaker): the soonest of the queues that start nothing
@@ -45,15 +47,18 @@ limited lanes and from queues with a limit: nothing is claimed ahead from them.
 
 **Attempts** are counted at claim. An outcome with `refund` gives the attempt back.
 
+**Expiry.** A job that passes it before it has begun is cancelled. One that goes back in line after a run,
+that is to another place, or as a suspect, has no expiry any more.
+
 **Keys.** A given key is held by one job at a time, per queue and task; a job that comes with a taken key is
 answered with the holder and not made. How long it is held is the window of the job that holds it:
 *record*, while the holder's record lives, finished or not; *unfinished*, until it ends; *started*, until it
 is first claimed (back in line it does not get it again) or ends; *period*, for so many seconds from its
 enqueueing and at least until it ends, also when its record is gone; *debounce*, like *started*: meanwhile a
-newcomer replaces its payload, owner, options and priority, puts its due time off to the newcomer's delay plus
-the newcomer's window from now (its expiry moves with it), and is answered as a duplicate. A debounced job
-itself comes in delayed by its delay plus its window. A job that loses its record loses its key, but for a
-period's rest, during which it is answered as completed.
+newcomer replaces its payload, owner, options, priority and lane (but for a parked one), puts its due time
+off to the newcomer's delay plus the newcomer's window from now (its expiry moves with it), and is answered as
+a duplicate. A debounced job itself comes in delayed by its delay plus its window. A job that loses its record
+loses its key, but for a period's rest, during which it is answered as completed.
 
 **Ties.** A job may wait for others (`Ties.after`): it is *blocked* until each has ended. An edge is resolved
 when the job it names completes. Where that job fails or is cancelled, `on_failure` decides: *fail*, the
@@ -61,8 +66,10 @@ blocked job is cancelled with a note that names it, and so are those that wait f
 edge is resolved; *continue*, all its edges are, and it runs at once; *wait*, nothing: the job stays blocked,
 and where the failed one is recovered, or has been, waits for the recovered one. A job with no edge left is
 due at its own due time or now, whichever is later (its expiry is put off as much). Edges to jobs that are
-finished already are resolved as it is put in; to jobs that do not exist yet, when those have come and ended:
-such a job must come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder.
+finished already are resolved as it is put in, and so are those to jobs that have come (`Edge.has_come`) and
+left neither a record nor a dead letter; to jobs that do not exist yet, when those have come and ended: such a
+job must come with `feeds`. An edge to a job of the same call whose key was taken leads to the holder, which
+has come. Of several ends in one step any may be told first: of a *fail* and a *continue*, either may decide.
 `cancel` of a blocked job cancels those that wait for it, by the same rule. A blocked job that passes its
 deadline is, by `expire`: cancelled (*skip*), let go (*run*), or failed, with a dead letter of reason
 "upstream-missing" and no error (*fail*). `model/outcome.py` has the notes: UPSTREAM_FAILED, UPSTREAM_LATE,
@@ -70,7 +77,8 @@ UPSTREAM_MISSING.
 
 Jobs put in with the same `FlowName` are a flow. While one of them is unfinished, none of its members is
 pruned, nor counted as kept, nor goes without a record where `keep` is False; when the last ends, they are
-like others. A flow none of whose members has a record any more is dropped by `tidy`.
+like others. A flow none of whose members has a record any more is dropped by `tidy`. What a member that has a
+record is recovered as is a member too.
 
 **Jobs that follow.** The jobs in `Settlement.then` are put in by the step that settles, where it is accepted
 and completes the run; else they are not made.
@@ -93,7 +101,8 @@ places of their probes are free again.
 `fire` writes one tick, together with its job, once, whoever fires it and however often.
 
 **Shelves.** A finished job is counted and pruned with those of its shelf: its queue's, unless it was put in
-with another. `Retention.queue` may name such a shelf.
+with another. `Retention.queue` may name such a shelf. That of a schedule is `@` and its id: where there is no
+such schedule, `tidy` puts what stands there on the shelves of the queues, in bounded steps.
 
 **History.** Of every job that has ended there is a Record (`model/record.py`), also when its own record has
 been pruned: `prune` moves what it removes to the history, and a completed job that keeps no record is written
@@ -678,7 +687,8 @@ class Engine(Protocol):
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
         """Make new jobs of dead letters, attempts reset, keys taken over, linked both ways.
 
-        They have no expiry, whatever the first had: somebody asked for them now.
+        They have no expiry, whatever the first had: somebody asked for them now. They wait for nobody:
+        `after` names those for whom the first has waited, while that one has a record.
 
         Answers the id of the job each was recovered as, also where that happened earlier; None for no such
         dead letter.

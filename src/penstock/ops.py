@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 
 from penstock.engine import (
     DeadFilter,
+    EffectFilter,
+    EffectName,
+    EffectRecord,
     Engine,
     Finding,
     GroupState,
@@ -138,8 +141,10 @@ class Ops:
     async def set_breaker(self, name: str, circuit: Circuit) -> None:
         """Close or open a breaker by hand; ActionRefused where there is none of that name."""
         if not await self._engine.set_breaker(name, circuit):
-            known = ", ".join(found.breaker.name for found in await self._engine.breakers())
-            raise ActionRefused(f"there is no breaker {name!r}; {known or 'none is declared'}")
+            known = ", ".join(found.breaker.name for found in await self._engine.breakers()) or "none"
+            raise ActionRefused(
+                f"there is no breaker {name!r}; known are: {known}. A worker tells of its own as it starts"
+            )
 
     # -- jobs ---------------------------------------------------------------------------------------
     async def job(self, job_id: str) -> Job:
@@ -194,7 +199,8 @@ class Ops:
         if job.state is State.FAILED:
             new, already = await self.recover(job_id)
             return Retried(new, "recovered already" if already else "recovered")
-        raise ActionRefused(_why_not(job))
+        only = "; only failed and delayed jobs can be retried" if job.state.finished else ""
+        raise ActionRefused(_why_not(job) + only)
 
     async def promote(self, job_id: str) -> Job:
         """Make a delayed job due now."""
@@ -243,6 +249,12 @@ class Ops:
     ) -> list[DeadLetter]:
         """One page of dead letters, newest first."""
         return await self._engine.dead_letters(where, _page(limit), _cursor(after))
+
+    async def effects(
+        self, where: EffectFilter, limit: int = 50, after: EffectName | None = None
+    ) -> list[EffectRecord]:
+        """One page of the effects that were recorded, by task, key and name."""
+        return await self._engine.effects(where, _page(limit), after)
 
     async def dead_letter(self, job_id: str) -> DeadLetter:
         """One dead letter, by the id of the job that failed."""
@@ -369,4 +381,4 @@ def _why_not(job: Job) -> str:
         return f"job {job.id} waits for other jobs"
     if job.state is State.ACTIVE:
         return f"job {job.id} is running now"
-    return f"job {job.id} ended as {job.state}; only failed and delayed jobs can be retried"
+    return f"job {job.id} ended as {job.state}"

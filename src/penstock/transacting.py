@@ -37,15 +37,15 @@ class AppTransactions:
         self._where = where
         self._engine = engine
         self._lock = threading.Lock()
-        self._made: tuple[Where, Transactions] | None = None
+        self._made: tuple[tuple[Where, int], Transactions] | None = None
 
     def own(self) -> Transactions:
-        where = self._where()
+        where, most = given = self._where(), self.most
         with self._lock:
-            if self._made is None or self._made[0] != where:
+            if self._made is None or self._made[0] != given:
                 self._close()
-                made = transactions(where.url, where.schema, where.clock, self._engine, self.most)
-                self._made = where, made
+                made = transactions(where.url, where.schema, where.clock, self._engine, most)
+                self._made = given, made
             return self._made[1]
 
     def settling(self) -> Settling:

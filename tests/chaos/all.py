@@ -5,7 +5,19 @@ from __future__ import annotations
 import subprocess
 import sys
 
-RUNS = ("kills", "zombies", "restarts", "cuts", "losses", "contention", "control", "schedules", "outbox")
+RUNS = (
+    "kills",
+    "zombies",
+    "restarts",
+    "cuts",
+    "losses",
+    "contention",
+    "control",
+    "schedules",
+    "outbox",
+    "outbox_points",
+    "effects",
+)
 
 
 def main() -> None:

@@ -20,8 +20,7 @@ app.queue(
 _own = threading.local()
 
 TABLES = (
-    "create table orders (n integer primary key, job_id text not null, key text not null, order_key text)",
-    "create table charged (key text primary key)",
+    "create table orders (n integer primary key, job_id text not null, key text not null)",
     "create table charges (n integer not null, key text not null)",
     "create table runs (n integer not null, job_id text not null)",
 )
@@ -42,15 +41,19 @@ def execute(connection: Any, sql: str, *values: Any) -> Any:
     return connection.execute(sql, values)
 
 
+def insert(connection: Any, table: str, rows: list[tuple[Any, ...]]) -> None:
+    """All rows in one statement."""
+    sql = f"insert into {table} values " + ", ".join(f"({', '.join('?' * len(row))})" for row in rows)
+    execute(connection, sql, *(value for row in rows for value in row))
+
+
 @app.task
 def charge(ctx: SyncContext, n: int) -> None:
-    """Charge the order, unless the key of this job says that it has been."""
+    """Charge the order, unless that has been done: the record of it is in the same transaction."""
     connection = getattr(_own, "connection", None)
     if connection is None:
         connection = _own.connection = connect()
-    key = ctx.job.key
     execute(connection, "insert into runs (n, job_id) values (?, ?)", n, ctx.job.id)
-    first = execute(connection, "insert into charged (key) values (?) on conflict do nothing", key)
-    if first.rowcount == 1:
-        execute(connection, "insert into charges (n, key) values (?, ?)", n, key)
+    if ctx.once("charge", connection=connection):
+        execute(connection, "insert into charges (n, key) values (?, ?)", n, ctx.key)
     connection.commit()

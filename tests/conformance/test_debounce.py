@@ -6,6 +6,8 @@ import pytest
 
 from conformance.kit import (
     FEEDS,
+    QUEUE,
+    TASK,
     after,
     claim,
     counts,
@@ -19,11 +21,15 @@ from conformance.kit import (
     state,
     take,
 )
+from penstock.engine import JobFilter, LaneState
 from penstock.model.job import Window
+from penstock.model.lanes import group_name, limited_lane, parked_lane
+from penstock.model.outcome import Park
 from penstock.model.priority import Priority
 from penstock.model.states import State
 
 QUIET = Window("debounce", 30)
+GROUP = group_name(QUEUE, TASK)
 
 
 def again(args: str = "{}", **more):
@@ -155,3 +161,22 @@ async def test_newcomers_of_other_keys_replace_nothing(engine):
     await engine.enqueue([new(key="other", args='{"n":2}', window=QUIET)])
     assert (await read(engine, job)).args == {"n": 1}
     assert await counts(engine) == {State.DELAYED: 2}
+
+
+@pytest.mark.parametrize("before", [None, "a"])
+@pytest.mark.parametrize("later", [None, "b"])
+async def test_a_newcomer_takes_the_job_to_the_lane_of_its_own_limits(engine, clock, before, later):
+    lanes = [None if key is None else limited_lane(GROUP, key) for key in (before, later)]
+    await engine.enqueue([again(lane=lanes[0])])
+    await engine.enqueue([again(lane=lanes[1], window=Window("debounce", 0))])
+    assert await counts(engine) == {State.WAITING: 1}
+    filled = [lane for lane in await engine.lanes(GROUP, 10) if lane.waiting]
+    assert filled == ([] if later is None else [LaneState(lanes[1], 1, 0, None)])
+    [held] = await claim(engine, worker=await fresh(engine))
+    assert held.lane == (lanes[1] or QUEUE)
+
+
+async def test_a_newcomer_that_is_parked_leaves_the_job_where_it_is(engine):
+    await engine.enqueue([again()])
+    await engine.enqueue([again(lane=parked_lane(QUEUE, Park(TASK, "closed")))])
+    assert (await engine.jobs(JobFilter(), 10))[0].lane == QUEUE

@@ -1,8 +1,28 @@
 """expire: what nobody wants any more is not begun."""
 
-from conformance.kit import TASK, claim, counts, ids, new, news, parked, put, read, settle, state, take
+import pytest
+
+from conformance.kit import (
+    TASK,
+    WORKER,
+    claim,
+    counts,
+    gone,
+    ids,
+    name_of,
+    new,
+    news,
+    parked,
+    put,
+    read,
+    retried,
+    settle,
+    snoozed,
+    state,
+    take,
+)
 from penstock.engine import JobFilter
-from penstock.model.outcome import EXPIRED
+from penstock.model.outcome import EXPIRED, Released
 from penstock.model.states import State
 
 
@@ -80,6 +100,44 @@ async def test_a_running_job_does_not_expire(engine, worker, clock):
     clock.advance(20)
     assert await engine.expire(10) == 0
     assert await settle(engine, held)
+
+
+@pytest.mark.parametrize("outcome", [retried(), retried(5), snoozed(), snoozed(5)], ids=name_of)
+async def test_a_job_that_has_run_does_not_expire(engine, worker, clock, outcome):
+    held = await take(engine, expire_after=10)
+    await settle(engine, held, outcome)
+    assert (await read(engine, held.id)).expires_at is None
+    clock.advance(11)
+    assert await engine.expire(10) == 0
+    await engine.stage(10)
+    assert ids(await claim(engine)) == [held.id]
+
+
+async def test_a_job_whose_worker_was_lost_does_not_expire(engine, worker, clock):
+    held = await take(engine, expire_after=10)
+    await engine.rescue_worker(WORKER, frozenset([held.token]), gone)
+    clock.advance(11)
+    assert await engine.expire(10) == 0
+    assert await state(engine, held.id) is State.WAITING
+
+
+async def test_a_job_that_was_handed_back_before_it_began_expires(engine, worker, clock):
+    held = await take(engine, expire_after=10)
+    await settle(engine, held, Released())
+    clock.advance(11)
+    assert await engine.expire(10) == 1
+    assert await state(engine, held.id) is State.CANCELLED
+
+
+async def test_a_job_that_has_run_can_be_rescheduled_and_recovered_like_any(engine, worker, clock):
+    held = await take(engine, expire_after=10, owner="ana", key="k")
+    await settle(engine, held, snoozed(60))
+    assert await engine.reschedule([held.id], 5) == 1
+    clock.advance(20)
+    await engine.stage(10)
+    [again] = await claim(engine)
+    assert (again.id, again.owner, again.key) == (held.id, "ana", "k")
+    assert await settle(engine, again)
 
 
 async def test_a_finished_job_does_not_expire(engine, worker, clock):

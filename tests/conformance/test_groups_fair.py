@@ -108,3 +108,51 @@ async def test_the_first_in_rank_of_many_thousand_lanes_is_found(engine, worker,
     first = new(lane=lane("first"), priority=Priority.CRITICAL)
     await engine.enqueue([first])
     assert ids(await claim(engine, limit=1)) == [first.id]
+
+
+async def _ran_alone(engine, jobs: int) -> None:
+    """Lane a had so many jobs, when nobody else wanted anything, and never one that waited."""
+    for _ in range(jobs // 5):
+        await engine.enqueue(news(5, lane=lane("a")))
+        await engine.settle([end(h) for h in await claim(engine, limit=5)])
+
+
+async def _place_of(engine, job_id: str) -> int:
+    """As which of all that wait a job is claimed."""
+    place, ends = 0, []
+    while held := (await engine.settle(ends, want(limit=1))).claims:
+        place += 1
+        if held[0].id == job_id:
+            return place
+        ends = [end(h) for h in held]
+    raise AssertionError("it never was")
+
+
+async def test_what_a_lane_had_when_nobody_else_wanted_anything_is_not_held_against_it(engine, worker, clock):
+    await engine.put_groups([Group(GROUP, per_key=Limit(concurrency=100))])
+    await _ran_alone(engine, 500)
+    await engine.enqueue(news(300, lane=lane("b")))
+    clock.advance(1)
+    job = new(lane=lane("a"))
+    await engine.enqueue([job])
+    assert await _place_of(engine, job.id) <= 5 + 2
+
+
+async def test_the_open_lane_does_not_stop_a_lane_that_had_much(engine, worker, clock):
+    await engine.put_groups([Group(GROUP, per_key=Limit(concurrency=100))])
+    await _ran_alone(engine, 500)
+    job = new(lane=lane("a"))
+    await engine.enqueue([job])
+    clock.advance(1)
+    await engine.enqueue(news(300))
+    assert await _place_of(engine, job.id) == 1
+
+
+async def test_a_newcomers_backlog_does_not_stop_a_lane_that_has_long_had_one(engine, worker, clock):
+    await engine.put_groups([Group(GROUP, per_key=Limit(concurrency=100))])
+    await engine.enqueue(news(400, lane=lane("a")))
+    for _ in range(40):
+        await engine.settle([end(h) for h in await claim(engine, limit=5)])
+    await engine.enqueue(news(100, lane=lane("b")))
+    order = (await take_all(engine, 5))[:100]
+    assert min(Counter(order).values()) >= 40

@@ -2,8 +2,22 @@
 
 import pytest
 
-from conformance.kit import QUEUE, TASK, claim, end, error, ids, news, put, register, settle, want
-from penstock.engine import Group
+from conformance.kit import (
+    QUEUE,
+    TASK,
+    claim,
+    end,
+    error,
+    ids,
+    news,
+    parked,
+    put,
+    register,
+    settle,
+    take,
+    want,
+)
+from penstock.engine import Claimed, Group
 from penstock.model.lanes import group_name, limited_lane
 from penstock.model.limits import Limit
 from penstock.model.outcome import Failed, Retried
@@ -223,3 +237,12 @@ async def test_limits_outlive_the_engine_object(make_engine, clock):
     assert await claim(second) == []
     clock.advance(10)
     assert len(await claim(second)) == 1
+
+
+async def test_a_closed_queue_is_worth_asking_again_by_whom_one_waits_there_for(engine, worker):
+    await engine.put_groups([Group(QUEUE, Limit(rate=0.1))])
+    assert await settle(engine, await take(engine), parked("app.other"))
+    assert await engine.claim(want()) == Claimed([])
+    knows = await engine.claim(want(tasks={"app.other": "v1"}))
+    assert knows.claims == []
+    assert knows.next_in == pytest.approx(10)

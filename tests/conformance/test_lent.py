@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -137,6 +138,21 @@ async def test_it_lands_with_the_rows_of_the_caller(world: World) -> None:
     assert await done(found.fetch("select id from orders order by id")) == [(7,), (8,)]
     assert await state(world.engine, answer.id) is State.WAITING
     assert await counts(world.engine) == {State.WAITING: 1}
+
+
+@every_kind
+async def test_who_waits_for_the_queue_learns_of_it_by_the_commit(world: World) -> None:
+    await register(world.engine)
+    assert await claim(world.engine) == []
+    waiting = asyncio.create_task(world.engine.wait([QUEUE], 60.0))
+    await world.user.begin()
+    [answer] = await world.enqueue(new())
+    await world.user.commit()
+    async with asyncio.timeout(30):
+        while not (held := await claim(world.engine)):
+            await world.engine.wait([QUEUE], 60.0)
+    assert [job.id for job in held] == [answer.id]
+    waiting.cancel()
 
 
 @every_kind

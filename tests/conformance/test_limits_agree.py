@@ -143,7 +143,9 @@ async def _only(verb: Awaitable[Any]) -> None:
 async def _filled(engine: Engine, group: str) -> list[Any]:
     """The lanes that hold jobs: when an empty one is dropped is the engine's to choose."""
     return [
-        lane._replace(opens_in=None) for lane in await engine.lanes(group, 100) if lane.waiting + lane.active
+        lane._replace(opens_in=_seconds(lane.opens_in))
+        for lane in await engine.lanes(group, 100)
+        if lane.waiting + lane.active
     ]
 
 

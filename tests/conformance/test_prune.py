@@ -3,11 +3,12 @@
 import pytest
 
 from conformance.kit import QUEUE, claim, counts, failed, finish, ids, new, put, settle, state, take
-from penstock.engine import JobFilter, Retention
+from penstock.engine import JobFilter, Retention, ScheduleRow
 from penstock.model.job import Ties
 from penstock.model.outcome import COMPLETED, Cancelled
 from penstock.model.states import State
 
+EVERYTHING = Retention(QUEUE, keep_completed=0, keep_failed=0)
 ALL = Retention(QUEUE, keep_completed=None, keep_failed=None)
 
 
@@ -207,3 +208,33 @@ async def test_a_job_pruned_from_a_shelf_frees_its_key(engine, worker):
 async def test_a_shelf_is_no_queue(engine, worker):
     await finish(engine, ties=SHELVED)
     assert [found.queue for found in await engine.queues()] == [QUEUE]
+
+
+OF_SCHEDULE = Ties(shelf="@nightly")
+
+
+async def test_the_shelf_of_a_schedule_that_is_there_is_left_alone(engine, worker):
+    await engine.put_schedules([ScheduleRow(id="nightly", spec="{}", source="shop")])
+    job = await finish(engine, ties=OF_SCHEDULE)
+    await engine.tidy()
+    assert await engine.prune(EVERYTHING, 10) == 0
+    assert await left(engine) == [job.id]
+
+
+async def test_jobs_of_a_schedule_that_was_removed_are_kept_with_those_of_their_queue(engine, worker, clock):
+    await engine.put_schedules([ScheduleRow(id="nightly", spec="{}", source="shop")])
+    outcomes = (COMPLETED, COMPLETED, failed())
+    done = [await finish(engine, key=f"k{n}", ties=OF_SCHEDULE, outcome=o) for n, o in enumerate(outcomes)]
+    running = await take(engine, "other", ties=OF_SCHEDULE)
+    await engine.remove_schedules(["nightly"])
+    await engine.tidy()
+    clock.advance(1)
+    own = await finish(engine)
+    assert await engine.prune(Retention(QUEUE, keep_completed=2, keep_failed=0), 10) == 2
+    assert await left(engine) == [done[1].id, running.id, own.id]
+    await settle(engine, running)
+    await engine.tidy()
+    assert await engine.prune(Retention("other", keep_completed=0), 10) == 1
+    assert await engine.prune(EVERYTHING, 10) == 2
+    assert await counts(engine) == await counts(engine, "other") == {}
+    assert not (await engine.enqueue([new(key="k1")]))[0].duplicate

@@ -16,6 +16,7 @@ from conformance.kit import (
     failed,
     finish,
     ids,
+    make_id,
     new,
     news,
     parked,
@@ -28,8 +29,8 @@ from conformance.kit import (
     state,
     take,
 )
-from penstock.engine import JobFilter
-from penstock.model.job import Edge, Ties
+from penstock.engine import JobFilter, Recovery
+from penstock.model.job import Edge, Ties, Window
 from penstock.model.outcome import UPSTREAM_FAILED, Cancelled, Released
 from penstock.model.states import State
 
@@ -274,6 +275,37 @@ async def test_an_edge_to_a_duplicate_whose_holder_has_completed_is_resolved(eng
     second = new(ties=after(double.id))
     answers = await engine.enqueue([double, second])
     assert [(a.state, a.duplicate) for a in answers] == [(State.COMPLETED, True), (State.WAITING, False)]
+
+
+async def test_an_edge_to_a_duplicate_whose_holder_has_left_no_record_is_resolved(engine, worker):
+    held = await take(engine, key="k", window=Window("period", 60))
+    await settle(engine, held, keep=False)
+    double = new(key="k", window=Window("period", 60))
+    second = new(ties=after(double.id))
+    answers = await engine.enqueue([double, second])
+    assert [(a.state, a.duplicate) for a in answers] == [(State.COMPLETED, True), (State.WAITING, False)]
+    assert ids(await claim(engine)) == [second.id]
+
+
+async def test_an_upstream_that_has_come_and_left_no_record_blocks_nobody(engine, worker):
+    held = await take(engine, ties=FEEDS)
+    await settle(engine, held, keep=False)
+    other = await put(engine, "other")
+    edges = Edge(held.id, "wait", has_come=True), Edge(other, "fail", has_come=True)
+    job = await put(engine, ties=Ties(edges, deadline=60))
+    assert (await read(engine, job)).blocked_by == (other,)
+    await settle(engine, *await claim(engine, "other"))
+    assert ids(await claim(engine)) == [job]
+
+
+async def test_an_upstream_that_failed_and_left_its_dead_letter_only_is_waited_for(engine, worker):
+    held = await finish(engine, outcome=failed(), ties=FEEDS)
+    assert await engine.delete([held.id]) == 1
+    job = await put(engine, ties=Ties((Edge(held.id, "wait", has_come=True),)))
+    assert await state(engine, job) is State.BLOCKED
+    await engine.recover([Recovery(held.id, make_id())])
+    await settle(engine, *await claim(engine))
+    assert ids(await claim(engine)) == [job]
 
 
 async def test_two_of_one_call_with_the_same_key_are_one_upstream(engine, worker):

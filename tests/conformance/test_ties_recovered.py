@@ -1,8 +1,27 @@
 """Ties across a recovery: whoever waits for a job that failed, waits for the one it is recovered as."""
 
-from conformance.kit import FEEDS, after, claim, failed, finish, ids, new, put, read, settle, state, take
-from penstock.engine import Recovery
+from conformance.kit import (
+    FEEDS,
+    QUEUE,
+    after,
+    claim,
+    failed,
+    finish,
+    ids,
+    make_id,
+    new,
+    put,
+    read,
+    settle,
+    state,
+    take,
+)
+from penstock.engine import Recovery, Retention
+from penstock.model.job import Edge, FlowName, Ties
+from penstock.model.outcome import COMPLETED
 from penstock.model.states import State
+
+NOTHING_KEPT = Retention(QUEUE, keep_completed=0, keep_failed=0)
 
 
 async def recover(engine, dead_id) -> str:
@@ -80,3 +99,77 @@ async def test_a_blocked_job_that_failed_at_its_deadline_is_recovered_without_it
     heir = await recover(engine, job)
     found = await read(engine, heir)
     assert (found.state, found.blocked_by, found.deadline_at) == (State.WAITING, (), None)
+
+
+# -- the recovered job stands where the first one stood ---------------------------------------------------
+
+
+async def failed_member(engine) -> tuple[FlowName, str, str]:
+    """A flow of two, of which the first completed and the second failed: its name, and both ids."""
+    flow = FlowName(make_id(), "course")
+    first = new(ties=Ties(flow=flow))
+    second = new(ties=Ties((Edge(first.id),), flow=flow))
+    await engine.enqueue([first, second])
+    for outcome in (COMPLETED, failed()):
+        await settle(engine, *await claim(engine), outcome)
+    return flow, first.id, second.id
+
+
+async def test_a_recovered_job_has_waited_for_whom_the_first_has(engine, worker):
+    _, first, second = await failed_member(engine)
+    heir = await read(engine, await recover(engine, second))
+    assert (heir.after, heir.blocked_by, heir.state) == ((first,), (), State.WAITING)
+
+
+async def test_a_recovered_member_is_a_member(engine, worker):
+    flow, first, second = await failed_member(engine)
+    heir = await recover(engine, second)
+    found = await engine.flow(flow.id)
+    assert (ids(found.jobs), found.unfinished, found.name) == ([first, second, heir], 1, flow.name)
+    assert (await read(engine, heir)).flow == flow.id
+    await settle(engine, *await claim(engine))
+    assert (await engine.flow(flow.id)).unfinished == 0
+
+
+async def test_the_others_are_kept_until_a_recovered_member_has_ended(engine, worker):
+    flow, first, second = await failed_member(engine)
+    heir = await recover(engine, second)
+    assert await engine.prune(NOTHING_KEPT, 10) == 0
+    assert ids((await engine.flow(flow.id)).jobs) == [first, second, heir]
+    await settle(engine, *await claim(engine))
+    assert await engine.prune(NOTHING_KEPT, 10) == 3
+    await engine.tidy()
+    assert await engine.flow(flow.id) is None
+
+
+async def test_a_flow_that_is_under_way_counts_a_recovered_member(engine, worker):
+    flow = FlowName(make_id(), "course")
+    first = new(ties=Ties(flow=flow))
+    second = new(ties=Ties((Edge(first.id, "wait"),), flow=flow))
+    await engine.enqueue([first, second])
+    await settle(engine, *await claim(engine), failed())
+    heir = await recover(engine, first.id)
+    assert (await engine.flow(flow.id)).unfinished == 2
+    for job in (heir, second.id):
+        [held] = await claim(engine)
+        assert held.id == job
+        await settle(engine, held)
+    assert (await engine.flow(flow.id)).unfinished == 0
+    assert await engine.prune(NOTHING_KEPT, 10) == 3
+
+
+async def test_a_recovered_member_can_fail_and_be_recovered_again(engine, worker):
+    flow, first, second = await failed_member(engine)
+    heir = await recover(engine, second)
+    await settle(engine, *await claim(engine), failed())
+    last = await recover(engine, heir)
+    assert (await read(engine, last)).after == (first,)
+    assert ids((await engine.flow(flow.id)).jobs) == [first, second, heir, last]
+
+
+async def test_a_job_of_which_only_the_dead_letter_is_left_is_recovered_outside_its_flow(engine, worker):
+    flow, first, second = await failed_member(engine)
+    await engine.delete([second])
+    heir = await read(engine, await recover(engine, second))
+    assert (heir.flow, heir.after) == (None, ())
+    assert ids((await engine.flow(flow.id)).jobs) == [first]

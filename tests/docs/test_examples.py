@@ -19,6 +19,7 @@ from penstock.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+REDIS = "redis://localhost:6379/0"  # where the pages have it
 DRAIN = """
 import asyncio
 from shop import app
@@ -58,12 +59,13 @@ def python_of(page: Path, folder: Path) -> Path | None:
     for block in blocks(page):
         if block.language != "python":
             continue
-        named = re.match(r"# (\w+\.py)\n", block.code)
+        code = on_a_server_of_ours(block.code)
+        named = re.match(r"# (\w+\.py)\n", code)
         if named:
-            (folder / named[1]).write_text(block.code + "\n")
+            (folder / named[1]).write_text(code + "\n")
             continue
         script += [""] * (block.line - 1 - len(script))
-        script += block.code.splitlines()
+        script += code.splitlines()
     if not script:
         return None
     path = folder / f"{page.stem.lower()}_page.py"
@@ -71,12 +73,20 @@ def python_of(page: Path, folder: Path) -> Path | None:
     return path
 
 
+def on_a_server_of_ours(code: str) -> str:
+    if REDIS not in code:
+        return code
+    from acceptance.fleet import new_url
+
+    return code.replace(REDIS, new_url("redis", ROOT))
+
+
 def run(folder: Path, *command: str) -> str:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")}
     done = subprocess.run(
         [sys.executable, "-W", "error", *command],
         cwd=folder,
-        env={**clean, "PYTHONPATH": str(folder)},
+        env={**clean, "PYTHONPATH": os.pathsep.join([str(folder), clean.get("PYTHONPATH", "")])},
         capture_output=True,
         text=True,
         timeout=100,

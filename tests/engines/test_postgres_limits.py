@@ -187,3 +187,15 @@ async def test_two_verbs_on_the_same_lanes_do_not_deadlock(pair):
             return_exceptions=True,
         )
         assert await deadlocks() == before
+
+
+async def test_a_claim_under_limits_is_stamped_with_the_instant_at_which_they_were_judged():
+    """So that by what is stored no more start in a time than the rate allows."""
+    async with fresh_engine() as engine:
+        await register(engine)
+        await engine.put_groups([Group(QUEUE, Limit(rate=1.0))])
+        await engine.enqueue(news(1))
+        [held] = await claim(engine)
+        job = await engine.get(held.id)
+        [[spent_until]] = await ask(f"select spent_until from {engine.schema}.groups where name = '{QUEUE}'")
+        assert job.claimed_at.timestamp() + 1.0 == pytest.approx(spent_until, abs=2e-6)

@@ -70,6 +70,7 @@ PATTERNS = [
     "bad:.+:.+",
     "ended:.+",
     "troubled:.+",
+    "shelves",
     "held:.+",
     "cancels:.+",
     "void:.+",
@@ -97,6 +98,8 @@ PATTERNS = [
     "ready:.+",
     "turn:.+>.+",
     "owing:.+>.+",
+    "debts:.+>.+",
+    "turns",
     "aged:.+>.+",
     "resting:.+>.+",
     "breakers",
@@ -134,7 +137,7 @@ def own_server_slot(key: str) -> str:
 async def live_a_full_life(engine, clock: FakeClock) -> None:
     """Leave a trace in every key."""
     worker = await register(engine)
-    await finish(engine, key="k", owner="o")
+    await finish(engine, key="k", owner="o", ties=Ties(shelf="@nightly"))
     dead, old = await finish(engine, outcome=failed()), await finish(engine, outcome=failed())
     await engine.recover([Recovery(old.id, make_id())])
     await engine.enqueue([new(delay=60, expire_after=5), new("later")])
@@ -167,7 +170,8 @@ async def live_by_schedule(engine) -> None:
 
 
 async def live_under_limits(engine, clock: FakeClock) -> None:
-    """Lanes in every place where one can stand: aged, owing, resting, waiting for its turn, and idle."""
+    """Lanes in every place where one can stand: aged, owing, resting, waiting for its turn, and idle; and one
+    that is forgiven what it owes."""
     await engine.put_breakers([Breaker(name="mail")])
     await engine.set_breaker("mail", Circuit.OPEN)
     slow, fast = "limited>slow", "limited>fast"
@@ -182,6 +186,9 @@ async def live_under_limits(engine, clock: FakeClock) -> None:
     await engine.enqueue(news(2, "limited", lane=f"{slow}>resting", priority=1))
     assert len(await claim(engine, "limited", worker=worker, limit=2)) == 2
     await engine.enqueue(news(1, "limited", lane=f"{fast}>turn"))
+    await engine.enqueue(news(3, "alone", lane="alone>task"))
+    for _ in range(2):
+        assert len(await claim(engine, "alone", worker=worker, limit=1)) == 1
 
 
 @pytest.mark.parametrize("name", ["a:b", "a{b", "a}b", "a?b", "a b", "a\nb", "", "x" * 129])

@@ -14,6 +14,7 @@ from penstock.engines.sqlite import lanes
 from penstock.engines.sqlite.engine import SqliteEngine
 from penstock.engines.sqlite.instants import SECOND, stored
 from penstock.engines.sqlite.lanes import LaneRow
+from penstock.engines.sqlite.turns import clock as debt_clock
 from penstock.model.clock import FakeClock
 from penstock.model.lanes import OLDEST_TURN, TURN_COST, group_name, limited_lane
 from penstock.model.limits import Limit
@@ -47,17 +48,19 @@ def turn_by_the_contract(rank: int, owed_until: int, now: int) -> float:
 
 
 @given(ranks=st.lists(st.tuples(SECONDS, SECONDS), min_size=1, max_size=20), later=st.integers(0, 3_000))
-def test_a_lanes_turn_is_the_contracts_also_when_time_has_passed(ranks, later):
+def test_a_line_is_in_the_order_of_the_contracts_turns_also_when_time_has_passed(ranks, later):
     begun = 10_000 * SECOND
     now = begun + later * SECOND
-    for rank, owed in ranks:
-        row = LaneRow("l", "g", "q", waiting=1, first_rank=begun + rank * SECOND)
+    rows = [LaneRow("l", "g", "q", waiting=1, first_rank=begun + rank * SECOND) for rank, _ in ranks]
+    for row, (_, owed) in zip(rows, ranks, strict=True):
         row.owed_until = begun + owed * SECOND
-        row.place(None, begun)
-        if row.changes_at is not None and row.changes_at <= now:
-            row.place(None, now)
-        assert row.first_rank is not None
-        assert row.turn(now) == turn_by_the_contract(row.first_rank, row.owed_until, now)
+        row.place(None, begun, begun)
+        if row.owed_until <= now or (row.changes_at is not None and row.changes_at <= now):
+            row.place(None, now, now)
+        assert row.turn(now, now) == turn_by_the_contract(row.first_rank, row.owed_until, now)
+    for kind in {row.kind for row in rows}:
+        line = sorted((row for row in rows if row.kind == kind), key=lambda row: row.turn_key)
+        assert [row.turn(now, now) for row in line] == sorted(row.turn(now, now) for row in line)
 
 
 async def test_lanes_come_in_the_order_of_their_turns_as_debts_are_worked_off(engine, clock):
@@ -78,7 +81,8 @@ def _in_line(tx) -> list[LaneRow]:
 
 
 def _turns(tx) -> list[float]:
-    return [turn_by_the_contract(row.first_rank, row.owed_until, tx.now) for row in _in_line(tx)]
+    owing = tx.now - debt_clock(tx, QUEUE)
+    return [turn_by_the_contract(row.first_rank, row.owed_until + owing, tx.now) for row in _in_line(tx)]
 
 
 async def waiting_lanes(engine) -> list[str]:

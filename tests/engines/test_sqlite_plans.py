@@ -76,7 +76,9 @@ LANES = {
         "penstock_limited_lanes_group (grp=? AND lane>?)",
         {"group": "g", "now": 1, "after": "", "limit": 1},
     ),
-    "lanes_drop_idle": ("penstock_limited_lanes_idle", (1,)),
+    "lanes_worked_off": ("penstock_limited_lanes_owing (grp=? AND owed_until<?)", ("g", 1, 10)),
+    "lanes_least_owed": ("penstock_limited_lanes_owing (grp=?)", {"group": "g"}),
+    "lanes_drop_idle": ("penstock_limited_lanes_idle", {"now": 1}),
     "claim_limited": ("penstock_jobs_claim (lane=?)", ("l", 1, 10, 0)),
 }
 

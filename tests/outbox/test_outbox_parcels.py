@@ -42,6 +42,7 @@ some_jobs = st.builds(
     lane=st.none() | texts,
     window=st.builds(Window, st.sampled_from(["record", "period", "debounce"]), seconds),
     ties=st.none() | ties,
+    order=st.none(),
 )
 
 

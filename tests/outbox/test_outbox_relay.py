@@ -208,6 +208,21 @@ async def test_where_the_engine_takes_nothing_no_row_is_blamed(
     assert await home.relay_all(engine) == 3, "at once, not after some time"
 
 
+async def test_after_ten_minutes_without_the_engine_jobs_are_due_when_they_were_meant_to_be(
+    home: Home, engine: Engine, clock: FakeClock
+) -> None:
+    overdue, ahead, expired = new(delay=300.0), new(delay=900.0), new(expire_after=60.0)
+    home.write(overdue, ahead, expired)
+    clock.advance(minutes=10)
+    assert (await home.status()).lag == 600
+    assert await home.relay_all(engine) == 3
+    there = {job.id: job for job in await found(engine)}
+    assert there[overdue.id].state is State.WAITING
+    assert (there[ahead.id].due_at - clock.now()).total_seconds() == 300
+    assert await engine.expire(10) == 1
+    assert {job.id: job for job in await found(engine)}[expired.id].state is State.CANCELLED
+
+
 # -- order ---------------------------------------------------------------------------------------------------
 async def test_rows_of_one_order_key_are_dispatched_in_the_order_in_which_they_were_written(
     home: Home, engine: Engine

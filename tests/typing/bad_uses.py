@@ -132,6 +132,7 @@ async def wrong_connections(
     await plain.using(connection=async_session).aenqueue("1")  # type: ignore[arg-type]
     plain.using(connection=file).call(1)  # type: ignore[attr-defined]
     plain.using(connection="jobs.db")  # type: ignore[call-overload]
+    plain.using(connection=session, order=7)  # type: ignore[call-overload]
     plain.using(connection=session).using(connection=file)  # type: ignore[call-arg]
     app.enqueue_many([plain.call(1)], connection=awaited)  # type: ignore[arg-type]
     app.emit("paid", {}, connection=async_session)  # type: ignore[arg-type]

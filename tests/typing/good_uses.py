@@ -25,7 +25,9 @@ from penstock import (
     Settings,
     Snooze,
     SyncContext,
+    SyncTransaction,
     Throttle,
+    Transaction,
     Upstream,
 )
 
@@ -43,6 +45,24 @@ async def send_receipt(ctx: Context, order_id: int, to: str = "ana@example.com")
 @app.task
 def resize(ctx: SyncContext, path: str) -> None:
     ctx.progress(40, "rendering")
+
+
+@app.task(effects_for=timedelta(days=90))
+async def charge(ctx: Context, cents: int) -> int:
+    async with ctx.transaction() as tx:
+        assert_type(tx, Transaction)
+        assert_type(await ctx.once("charge"), bool)
+        await tx.execute("insert into charges values (?)", (cents,))
+        tx.set_result(cents)
+    assert_type(ctx.key_for("stripe"), str)
+    return cents
+
+
+@app.task
+def charge_in_thread(ctx: SyncContext, session: int) -> None:
+    with sqlite3.connect("shop.db") as connection, ctx.transaction(connection) as tx:
+        assert_type(tx, SyncTransaction)
+        assert_type(ctx.once("charge", connection=connection), bool)
 
 
 @app.task
@@ -158,7 +178,7 @@ def connections(
     assert_type(add.using(connection=server, delay=5).enqueue(1, b=2), JobHandle[int])
     assert_type(add.using(owner="me").using(connection=rows).enqueue(1, 2), JobHandle[int])
     assert_type(add.using(connection=connection).using(key="k").enqueue(1, 2), JobHandle[int])
-    assert_type(add.using(connection=session).enqueue(1, 2), JobHandle[int])
+    assert_type(add.using(connection=session, order="account-7").enqueue(1, 2), JobHandle[int])
     assert_type(add.using(connection=scoped).enqueue(1, 2), JobHandle[int])
     assert_type(app.enqueue_many([add.call(1, 2)], connection=session), list[JobHandle[int]])
     app.emit("order.paid", {"order_id": 7}, connection=session)

@@ -171,8 +171,9 @@ def test_the_worker_takes_its_processes_from_the_command_or_the_settings(
 ) -> None:
     seen: list[Any] = []
 
-    async def supervise(options: Any, *, reload: bool) -> int:
+    async def supervise(options: Any, *, reload: bool, relay: object) -> int:
         seen.append((options.processes, options.wishes, reload))
+        assert relay is None
         return 0
 
     monkeypatch.setattr(work, "_supervise", supervise)

@@ -46,6 +46,24 @@ def test_a_flow_that_has_ended_tells_times_and_why_it_failed(run: Run, shop: Pen
     assert said[-1].strip() == f"Why fail failed: penstock job {failed['id']}"
 
 
+def test_a_recovered_job_stands_before_those_who_wait_for_it(run: Run, shop: Penstock) -> None:
+    made = shop.flow("order-7")
+    first = made.add(shop.tasks["send_receipt"].call(order_id=7))
+    bad = made.add(shop.tasks["fail"].call(what="luck"), after=[first])
+    made.add(shop.tasks["send_receipt"].call(order_id=8), after={bad: "wait"})
+    with shop:
+        flow = made.enqueue()
+    work_off(shop)
+    run("dlq", "recover", flow[bad].id)
+    told = run("flow", flow.id).out.splitlines()
+    assert [line.split("─ ")[-1].split("  ")[0] for line in told[1:]] == [
+        "send_receipt", "fail", "fail", "send_receipt",
+    ]  # fmt: skip
+    assert told[2].endswith("recovered")
+    assert told[3].startswith("   └─ fail  ◦ waiting")
+    assert told[4].startswith("      └─ send_receipt  ⛓ blocked")
+
+
 def test_a_flow_as_json_has_its_jobs(run: Run, flow: str) -> None:
     found = run("flow", flow, "--json").json
     assert (found["id"], found["name"], found["unfinished"]) == (flow, "order-7", 3)
@@ -151,6 +169,7 @@ def test_a_job_that_has_ended_gets_no_other_time(
     said = run(verb[0], job, *verb[1:])
     assert said.code == 1
     assert told in said.err
+    assert "retried" not in said.err
     assert "ended as completed" in said.err
 
 

@@ -1,12 +1,16 @@
 """Limits, breakers and events, from the declaration to the run, on an engine in memory."""
 
+from contextlib import nullcontext
 from itertools import pairwise
 
 import pytest
+from runtime_kit import Flaky
 
 from penstock import (
+    CircuitBreaker,
     CircuitOpen,
     Context,
+    EngineUnavailable,
     InvalidArguments,
     InvalidOption,
     InvalidValue,
@@ -65,6 +69,18 @@ async def test_no_more_of_a_key_run_at_once_than_declared(app):
         await app.aenqueue_many([work.call(tenant=n % 3) for n in range(30)])
         assert await box.adrain() == 30
     assert most == {0: 2, 1: 2, 2: 2}
+
+
+async def test_a_job_that_waits_already_and_makes_no_key_for_a_new_limit_is_parked(app):
+    @app.task(concurrency=1, rate_key="{tenant}")
+    async def work(tenant: str) -> None: ...
+
+    async with sandbox(app) as box:
+        await app.engine.enqueue([NewJob(new_id(), "default", "work", '{"tenant": ""}')])
+        await box.adrain()
+        [job] = await box.ajobs(work)
+    assert job.state is State.WAITING
+    assert "tenant: makes no rate_key" in job.note
 
 
 async def test_a_job_that_waits_already_comes_under_a_new_limit(app):
@@ -209,6 +225,29 @@ async def test_a_signal_that_leaves_the_block_is_no_failure_of_the_service(app):
             async with service:
                 raise Unrecoverable("no such order")
         assert (await service.astate()).failures == 0
+
+
+class Through:
+    """The way of a breaker to its engine."""
+
+    def __init__(self, engine):
+        self.engine = engine
+
+    async def arun(self, work):
+        return await work(self, False)
+
+
+@pytest.mark.parametrize("error", [None, ConnectionError("refused")])
+async def test_what_was_done_in_the_block_stands_though_the_engine_is_away_at_its_end(app, error, caplog):
+    declared = app.breaker("service").declared
+    async with sandbox(app):
+        engine = Flaky(app.engine)
+        engine.before["report_breaker"] = [EngineUnavailable("away")]
+        with nullcontext() if error is None else pytest.raises(ConnectionError):
+            async with CircuitBreaker(declared, Through(engine)):
+                if error is not None:
+                    raise error
+    assert "breaker 'service' could not be told" in caplog.text
 
 
 # -- events -------------------------------------------------------------------------------------------------

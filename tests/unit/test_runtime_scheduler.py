@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -204,6 +205,106 @@ async def test_yesterdays_run_is_not_todays(app, clock):
         box.advance(hours=12)  # 06:00: that of 03:00 was due, and is paused
         assert await box.adrain() == 0
         assert (await states(app))["down 06 06:00"] is State.BLOCKED
+
+
+async def test_an_upstream_that_is_due_too_is_fired_first(app, clock):
+    app.schedule("z-up", app.tasks["work"], cron="15 4 * * *")
+    app.schedule("down", app.tasks["work"], cron="15 4 * * *", after=["z-up"])
+    async with sandbox(app, clock) as box:
+        box.advance(hours=16, minutes=15)
+        scheduler = Scheduler(app.engine, app.registry)
+        [down, _] = (await app.engine.due_schedules(2)).schedules
+        assert await scheduler._fire(down, clock.now())
+        assert set(await states(app)) == {"z-up 06 04:15", "down 06 04:15"}
+
+
+async def test_after_an_outage_a_tick_waits_for_the_job_that_makes_up_for_its_upstreams(app, clock):
+    app.schedule("up", app.tasks["work"], cron="0 * * * *")
+    app.schedule("down", app.tasks["work"], cron="15 4 * * *", after=["up"])
+    async with sandbox(app, clock) as box:
+        await app.engine.set_paused("q", True)
+        box.advance(hours=22, minutes=30)  # 10:30 the next day
+        await box.adrain()
+        [down] = [job for job in await box.ajobs() if job.state is State.BLOCKED]
+        assert down.blocked_by == (tick_id("up", datetime(2026, 1, 6, 10, tzinfo=UTC)),)
+        await app.engine.set_paused("q", False)
+        assert await box.adrain() == 2
+
+
+async def test_an_upstream_that_was_not_there_yet_has_had_no_tick_to_wait_for(app, clock):
+    app.schedule("up", app.tasks["work"], cron="0 9 * * *")
+    app.schedule("down", app.tasks["work"], cron="15 14 * * *", after=["up"])
+    async with sandbox(app, clock) as box:
+        box.advance(hours=2, minutes=15)  # 14:15: both have been there since 12:00
+        assert await box.adrain() == 1
+        assert await states(app) == {"down 05 14:15": State.COMPLETED}
+
+
+async def test_the_job_of_a_tick_counts_though_the_upstream_has_other_times_by_now(app, clock):
+    async with sandbox(app, clock) as box:
+        await app.aupsert_schedule("up", app.tasks["work"], cron="0 3 * * *")
+        await app.aupsert_schedule("down", app.tasks["work"], cron="15 4 * * *", after=["up"])
+        await app.engine.set_paused("q", True)
+        box.advance(hours=15)
+        await box.adrain()
+        box.advance(hours=1, minutes=5)
+        await app.aupsert_schedule("up", app.tasks["work"], cron="0 4 * * *")
+        box.advance(minutes=10)
+        await box.adrain()
+        [down] = [job for job in await box.ajobs() if job.state is State.BLOCKED]
+        assert down.blocked_by == (tick_id("up", datetime(2026, 1, 6, 3, tzinfo=UTC)),)
+
+
+async def test_an_upstream_that_let_its_latest_tick_pass_is_waited_for_by_the_job_it_has(app, clock):
+    app.schedule("up", app.tasks["work"], cron="0 * * * *", overlap="skip")
+    app.schedule("down", app.tasks["work"], cron="15 4 * * *", after=["up"])
+    async with sandbox(app, clock) as box:
+        await app.engine.set_paused("q", True)
+        for _ in range(17):
+            box.advance(hours=1)
+            await box.adrain()
+        [down] = [job for job in await box.ajobs() if job.state is State.BLOCKED]
+        assert down.blocked_by == (tick_id("up", datetime(2026, 1, 5, 13, tzinfo=UTC)),)
+
+
+async def test_schedules_that_wait_for_each_other_are_fired_all_the_same(app, clock):
+    async with sandbox(app, clock) as box:
+        await app.aupsert_schedule("a", app.tasks["work"], every=3_600)
+        await app.aupsert_schedule("b", app.tasks["work"], every=3_600, after=["a"])
+        [a, _] = await app.engine.schedules()
+        await app.engine.put_schedules([replace(a, spec=a.spec.replace('"after":[]', '"after":["b"]'))])
+        box.advance(hours=1)
+        await box.adrain()
+        assert set(await states(app)) == {"a 05 13:00", "b 05 13:00"}
+
+
+async def test_an_upstream_that_cannot_be_read_is_waited_for_until_the_deadline(app, clock):
+    async with sandbox(app, clock) as box:
+        await app.aupsert_schedule("up", app.tasks["work"], cron="0 3 * * *")
+        await app.aupsert_schedule("down", app.tasks["work"], cron="15 4 * * *", after=["up"], deadline=60)
+        [_, up] = await app.engine.schedules()
+        await app.engine.put_schedules([replace(up, spec="nonsense", next_at=NOON + 15 * HOUR)])
+        box.advance(hours=16, minutes=15)
+        await box.adrain()
+        assert await states(app) == {"down 06 04:15": State.BLOCKED}
+        box.advance(minutes=2)
+        await box.adrain()
+        assert await states(app) == {"down 06 04:15": State.CANCELLED}
+
+
+async def test_an_upstream_whose_record_goes_between_the_look_and_the_tick_is_not_waited_for(app, clock):
+    course(app)
+    async with sandbox(app, clock) as box:
+        box.advance(hours=15)
+        await box.adrain()
+        [up] = await box.ajobs()
+        box.advance(hours=1, minutes=15)
+        scheduler = Scheduler(app.engine, app.registry)
+        [down] = (await app.engine.due_schedules(1)).schedules
+        tick = await scheduler._tick(down, down.next_at, clock.now())
+        assert await app.engine.delete([up.id]) == 1
+        await app.engine.fire(tick)
+        assert await box.adrain() == 1
 
 
 @pytest.mark.parametrize(

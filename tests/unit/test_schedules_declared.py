@@ -85,6 +85,8 @@ def test_only_a_task_or_a_call_can_be_scheduled(app):
         app.schedule("nightly", print, every=5)
     with pytest.raises(InvalidOption, match="which has its arguments already"):
         app.schedule("nightly", app.tasks["build"].call(), every=5, args={"day": "x"})
+    with pytest.raises(InvalidOption, match="mapping"):
+        app.schedule("nightly", app.tasks["build"], every=5, args=["x"])
 
 
 def test_a_task_of_another_app_is_not_ours_to_schedule(app):

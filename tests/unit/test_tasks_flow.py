@@ -131,6 +131,37 @@ def test_the_same_call_is_added_once(course: Course) -> None:
         flow.add(call)
 
 
+def test_what_is_no_call_or_no_list_of_nodes_is_refused(course: Course) -> None:
+    flow = course.app.flow("f")
+    node = flow.add(course.outline.call(course=1))
+    with pytest.raises(InvalidOption, match=r"task\.call\("):
+        flow.add(course.outline)  # type: ignore[arg-type]
+    for wrong in (node, 5):
+        with pytest.raises(InvalidOption, match="takes a list"):
+            flow.add(course.exam.call(course=1), after=wrong)  # type: ignore[arg-type]
+
+
+def test_a_call_that_was_enqueued_already_is_refused(course: Course) -> None:
+    call = course.outline.call(course=1)
+    flow = course.app.flow("f")
+    flow.add(call)
+    with course.app:
+        course.app.enqueue_many([call])
+        with pytest.raises(InvalidOption, match="enqueued already"):
+            flow.enqueue()
+
+
+def test_a_call_is_in_one_flow_only(course: Course) -> None:
+    call = course.outline.call(course=1)
+    one, other = course.app.flow("one"), course.app.flow("other")
+    one.add(call)
+    other.add(call)
+    with course.app:
+        one.enqueue()
+        with pytest.raises(InvalidOption, match="enqueued already"):
+            other.enqueue()
+
+
 def test_calls_of_another_app_are_refused(course: Course) -> None:
     flow = course.app.flow("one")
     flow.add(Course().outline.call(course=1))

@@ -102,10 +102,15 @@ def test_a_task_that_needs_a_service_keeps_the_keys_of_its_queue(app):
     [
         ({"rate": "fast"}, "rate= of task 'f' 'fast' cannot be read"),
         ({"rate": "0/s"}, "lets nothing start"),
-        ({"concurrency": 0}, "concurrency= of task 'f' takes a whole number from 1 up"),
+        ({"rate": "1000001/s"}, "between one in ten years and a million a second"),
+        ({"rate": "1/3651d"}, "between one in ten years and a million a second"),
+        ({"concurrency": 0}, "concurrency= of task 'f' takes a whole number from 1 to"),
+        ({"concurrency": 2**31}, "concurrency= of task 'f' takes a whole number from 1 to"),
         ({"rate_key": "{n}"}, "nothing to count"),
         ({"rate": "1/s", "rate_key": "{m}"}, r"the rate_key template of task 'f' holds \{m\}"),
         ({"needs": "what?"}, r"breaker \(needs= of task 'f'\) name 'what\?' is not allowed"),
+        ({"needs": 5}, "needs= of task 'f' takes names of breakers"),
+        ({"rate": "1/s", "rate_key": "x" * 256}, "the rate_key of task 'f' must be text"),
         ({"on": "no spaces"}, "event"),
     ],
 )
@@ -135,6 +140,40 @@ def test_a_key_made_of_what_is_no_text_is_refused_at_enqueue(app):
 
     with pytest.raises(InvalidArguments, match="rate_key"):
         tag.call(tags=["a"])
+
+
+@pytest.mark.parametrize("tenant", ["", "x" * 256, "a\x00b"])
+def test_arguments_that_make_no_key_are_refused_at_enqueue_as_wrong_arguments(app, tenant):
+    @app.task(concurrency=1, rate_key="{tenant}")
+    def count(tenant: str) -> None: ...
+
+    with pytest.raises(InvalidArguments, match="tenant: makes no rate_key"):
+        count.call(tenant=tenant)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"threshold": 2**31}, "threshold"),
+        ({"probes": 2**31}, "probes"),
+        ({"minimum": 2**31}, "minimum"),
+        ({"failure_rate": "half"}, "failure_rate"),
+        ({"failure_rate": 0.5, "window": 0}, "window= of breaker 'mail' is 0: it would never open"),
+    ],
+)
+def test_what_cannot_be_a_breaker_is_refused_at_declaration(app, numbers, message):
+    with pytest.raises(InvalidOption, match=message):
+        app.breaker("mail", **numbers)
+
+
+def test_an_operator_can_lift_a_limit_per_key(app, monkeypatch):
+    monkeypatch.setenv("PENSTOCK_QUEUE_AI_RATE", "none")
+    app.queue("ai", rate="10/s", rate_key="{provider}")
+
+    @app.task(queue="ai")
+    def ask(provider: str) -> None: ...
+
+    assert lane_of(ask, provider="x") is None
 
 
 def test_a_worker_refuses_a_task_that_needs_an_unknown_breaker(app):

@@ -29,7 +29,7 @@ def doctor(
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count too")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what is unsafe about the engine, and what a crash would lose.
+    """Tell what is unsafe about the engine, and what a crash loses.
 
     Ends with 1 where a worker would refuse to start; with --strict also where there is a warning.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import typer
@@ -44,9 +45,9 @@ def flow(flow_id: str, app: AppOption = None, as_json: JsonOption = False) -> No
         print_json({**_flow_json(found), "jobs": [job_json(job) for job in found.jobs]})
         return
     say(f"{found.name}  {_state(found).plain}")
-    for line in draw([_branch(job) for job in found.jobs]):
+    for line in draw([_branch(job) for job in _heirs_beside(found.jobs)]):
         say(line)
-    failed = next((job for job in found.jobs if job.state is State.FAILED), None)
+    failed = next((job for job in found.jobs if job.state is State.FAILED and not job.recovered_as), None)
     if failed is not None:
         say(f"\n  Why {failed.task} failed: {command(f'job {failed.id}', app)}", "bright_black")
 
@@ -55,6 +56,14 @@ def _state(flow: Flow) -> Text:
     if flow.unfinished:
         return Text(f"{counted(flow.unfinished, 'job')} to go", style="yellow")
     return Text("ended", style="green")
+
+
+def _heirs_beside(jobs: Sequence[Job]) -> list[Job]:
+    """A recovered job stands behind the one it was, before those who wait for it now."""
+    places: dict[str, int] = {}
+    for n, job in enumerate(jobs):
+        places[job.id] = places.get(job.recovered_from or "", n)
+    return sorted(jobs, key=lambda job: places[job.id])
 
 
 def _branch(job: Job) -> Branch:
@@ -66,7 +75,8 @@ def _detail(job: Job) -> str:
         return f"for {(datetime.now(UTC) - job.claimed_at).total_seconds():.1f} s"
     if job.state is State.DELAYED:
         return ago(job.due_at)
-    return f"{job.ran_for:.3f} s" if job.ran_for else ""
+    ran = f"{job.ran_for:.3f} s" if job.ran_for else ""
+    return f"{ran}  recovered".lstrip() if job.recovered_as else ran
 
 
 def _flow_json(flow: Flow) -> dict[str, object]:

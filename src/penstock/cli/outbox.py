@@ -35,9 +35,10 @@ def relay(
     as_json: Annotated[bool, typer.Option("--json", help="With --burst: print JSON for programs")] = False,
     log_level: LevelOption = "info",
 ) -> None:
-    """Bring jobs from the outbox to the engine. Run as many as you like.
+    """Bring jobs from the outbox to the engine.
 
-    Ctrl-C or SIGTERM ends it after the round under way; a second one at once. Nothing is lost by either.
+    Any number may run at once. Ctrl-C or SIGTERM ends it after the round under way, a second one at once;
+    nothing is lost by either.
     """
     configure_logs(log_level)
     penstock = load(app)

@@ -113,7 +113,10 @@ def dev(
     concurrency: SlotsOption = None,
     log_level: LevelOption = "info",
 ) -> None:
-    """Run one worker over every queue, restarted when code changes; a relay where there is an outbox."""
+    """Run one worker over every queue, restarted when code changes.
+
+    Where the app has an outbox, a relay runs beside it.
+    """
     ref = find_ref(target or app)
     penstock = load(ref)
     known = counted(len(penstock.tasks), "task")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -17,7 +17,9 @@ Instant: TypeAlias = Callable[[Any], datetime | None]
 Load: TypeAlias = Callable[[Any], Any]
 
 
-def job_from(row: Row, instant: Instant, load: Load) -> Job:
+def job_from(
+    row: Row, instant: Instant, load: Load, *, after: Sequence[str] | None, blocked_by: Sequence[str] | None
+) -> Job:
     """A job from a row of either table; `instant` reads times, `load` reads our own JSON columns."""
     created, due = instant(row["created_at"]), instant(row["due_at"])
     assert created is not None
@@ -55,6 +57,11 @@ def job_from(row: Row, instant: Instant, load: Load) -> Job:
         parked=is_parked(row["lane"]) and row["state"] == State.WAITING,
         recovered_from=row["recovered_from"],
         recovered_as=row["recovered_as"],
+        after=tuple(after or ()),
+        blocked_by=tuple(blocked_by or ()),
+        deadline_at=instant(row["deadline_at"]),
+        flow=row["flow"],
+        origin=row["origin"],
     )
 
 

@@ -30,6 +30,7 @@ class Edge(NamedTuple):
 
     id: str
     on_failure: OnFailure = "fail"
+    has_come: bool = False  # it was there: where no record of it is left, it has ended
 
 
 class FlowName(NamedTuple):
@@ -69,6 +70,7 @@ class NewJob(NamedTuple):
     lane: str | None = None  # None: the queue's open lane
     window: Window = RECORD
     ties: Ties | None = None
+    order: str | None = None  # which line it stands in on its way through an outbox; engines do not read it
 
 
 class Enqueued(NamedTuple):

@@ -10,9 +10,11 @@ import math
 import re
 from typing import NamedTuple
 
-from penstock.model.errors import InvalidOption
+from penstock.model.errors import MAX_SECONDS, InvalidOption
 
 BATCH_SECONDS = 0.05  # who found nothing left waits that long at least, to find a few permits at once
+MOST_COUNTED = 1_000_000_000  # jobs, runs, failures: a larger number fits not every engine
+_FASTEST, _SLOWEST = 1_000_000, 1 / MAX_SECONDS
 _BURST_SECONDS = 0.1  # of the rate may start at once, where nothing else is said
 _RATE = re.compile(r"(\d{1,9}) */ *(\d{0,9}) *(ms|s|sec|m|min|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3_600.0, "d": 86_400.0}
@@ -61,6 +63,8 @@ def parse_rate(what: str, text: str) -> Limit:
     if starts == 0 or seconds == 0:
         raise InvalidOption(f"{what} {text!r} lets nothing start; to stop a queue, pause it")
     rate = starts / seconds
+    if not _SLOWEST <= rate <= _FASTEST:
+        raise InvalidOption(f"{what} {text!r} is not between one in ten years and a million a second")
     return Limit(rate, burst=max(1, math.floor(rate * _BURST_SECONDS)))
 
 

@@ -9,6 +9,7 @@ from penstock.outbox.relay import OpenEngine, Relay
 from penstock.outbox.store import Status, Store, dialect_of
 from penstock.outbox.stores import make_store
 from penstock.outbox.tables import plan
+from penstock.outbox.writer import Writer
 from penstock.tasks.urls import masked
 
 LATE = 60.0  # seconds of lag from which something is wrong
@@ -24,6 +25,7 @@ class Outbox:
     def __init__(self, url: str, clock: Clock, keep_for: float) -> None:
         self.url = url
         self.dialect = dialect_of(url)
+        self.writer = Writer(url, clock)
         self._clock = clock
         self._keep_for = keep_for
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from penstock.engine import Effect
 from penstock.engines.sqlite.instants import micro, now_by
 from penstock.lent import AsyncLent, Lent
 from penstock.model.clock import Clock
-from penstock.outbox.store import missing
+from penstock.outbox.store import explained
 from penstock.outbox.tables import sql
 
 
@@ -21,11 +19,11 @@ class SatelliteEffects:
         self._clock = clock
 
     def once(self, lent: Lent, effect: Effect) -> bool:
-        with _explained():
+        with explained("penstock_effects"):
             return bool(lent.fetch(*self._insert(lent, effect)))
 
     async def aonce(self, lent: AsyncLent, effect: Effect) -> bool:
-        with _explained():
+        with explained("penstock_effects"):
             return bool(await lent.fetch(*self._insert(lent, effect)))
 
     def _insert(self, lent: Lent | AsyncLent, effect: Effect) -> tuple[Any, ...]:
@@ -35,15 +33,3 @@ class SatelliteEffects:
             return (statement, *names, now, now + micro(effect.keep_for))
         at = self._clock.now()
         return (statement, *names, None if at is None else at.isoformat(), effect.keep_for)
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Whichever driver says it: a missing table can be made."""
-    try:
-        yield
-    except Exception as error:
-        text = str(error).partition("\n")[0]
-        if "penstock_effects" in text and ("does not exist" in text or "no such table" in text):
-            raise missing(text) from error
-        raise

@@ -35,6 +35,7 @@ def read(text: str, age: float) -> list[NewJob]:
 
 def _fields(job: NewJob) -> dict[str, Any]:
     fields = _changed(job._asdict(), _NO_JOB)
+    fields.pop("order", None)  # which the row itself has
     if job.ties is not None:
         fields["ties"] = _changed(job.ties._asdict(), _NO_TIES)
     return fields

@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 from psycopg import IsolationLevel
 
+from penstock import crash_points
 from penstock.engines.postgres import failures
 from penstock.engines.postgres.address import check_hosts
 from penstock.engines.postgres.listener import Listener
@@ -99,6 +100,7 @@ class PostgresStore:
                 errors=[refusal.error for refusal in verdict.refused],
                 waits=[refusal.retry_in for refusal in verdict.refused],
             )
+        crash_points.passing("outbox-marked")
 
     async def wait(self, timeout: float) -> None:
         await self._listener.wait([CHANNEL], timeout)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any, TypeVar
 
+from penstock import crash_points
 from penstock.engine import Engine
 from penstock.model.errors import EngineError, EngineUnavailable
 from penstock.outbox.dispatch import EngineAway, dispatch
@@ -135,6 +136,7 @@ class Relay:
     async def round(self) -> bool:
         """Dispatch what is due, once; whether there may be more."""
         served = await self._store.serve(self._dispatch)
+        crash_points.passing("outbox-served")
         self._progress.add(served.verdict)
         if time.monotonic() >= self._prune_at:
             await self._prune()
@@ -142,7 +144,9 @@ class Relay:
 
     async def _dispatch(self, rows: Sequence[Row]) -> Verdict:
         assert self._engine is not None
+        crash_points.passing("outbox-taken")
         verdict = await dispatch(self._engine, rows)
+        crash_points.passing("outbox-dispatched")
         self._engine_outage.end()
         return verdict
 

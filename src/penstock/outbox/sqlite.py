@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from penstock import crash_points
 from penstock.engines.sqlite.failures import typed
 from penstock.engines.sqlite.instants import SECOND, micro, now_by
 from penstock.model.clock import Clock
@@ -105,6 +106,7 @@ class SqliteStore:
             for seq, error, retry_in in verdict.refused:
                 self._run(connection, "refuse", seq=seq, error=error, next_try_at=now + micro(retry_in))
             self._hold(connection, [row.seq for row in rows if row.seq not in told], now)
+            crash_points.passing("outbox-marked")
 
     def _give_back(self, seqs: list[int], connection: sqlite3.Connection) -> None:
         with _writing(connection):

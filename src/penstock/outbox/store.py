@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol, TypeAlias
 
 from penstock.lent import Dialect
@@ -108,6 +109,18 @@ def missing(what: str) -> SchemaMissing:
         f"the outbox has no table there: {what}. Run `penstock outbox apply`, or put what "
         "`penstock outbox plan` prints into your own migrations"
     )
+
+
+@contextmanager
+def explained(table: str) -> Iterator[None]:
+    """Whichever driver of the user's says it: a missing table can be made."""
+    try:
+        yield
+    except Exception as error:
+        text = str(error).partition("\n")[0]
+        if table in text and ("does not exist" in text or "no such table" in text):
+            raise missing(text) from error
+        raise
 
 
 def dialect_of(url: str) -> Dialect:

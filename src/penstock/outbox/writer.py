@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from penstock import crash_points
 from penstock.engines.sqlite.instants import now_by
 from penstock.lent import AsyncLent, Lent
 from penstock.model.clock import Clock
@@ -15,7 +15,7 @@ from penstock.model.errors import InvalidOption
 from penstock.model.job import Enqueued, NewJob
 from penstock.model.states import State
 from penstock.outbox import parcel
-from penstock.outbox.store import dialect_of, missing
+from penstock.outbox.store import dialect_of, explained
 from penstock.outbox.tables import sql
 from penstock.tasks.urls import sqlite_path
 
@@ -33,30 +33,34 @@ class Writer:
         self._file = os.path.realpath(sqlite_path(url)) if self.dialect == "sqlite" else None
         self._clock = clock
 
-    def enqueue(
-        self, lent: Lent, jobs: Sequence[NewJob], orders: Mapping[str, str] | None = None
-    ) -> list[Enqueued]:
-        """Write the jobs; `orders` are their order keys, by job id."""
+    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:  # noqa: ARG002 - an id is a row's, however often it comes
+        """Write the jobs."""
         self._check_dialect(lent)
         if self._file is not None:
             self._check_file(lent.fetch(_FILE))
-        with _explained():
-            lent.fetch(*self._insert(jobs, orders or {}))
+        with explained("penstock_outbox"):
+            lent.fetch(*self._insert(jobs))
+        crash_points.passing("outbox-written")
         return _answers(jobs)
 
     async def aenqueue(
-        self, lent: AsyncLent, jobs: Sequence[NewJob], orders: Mapping[str, str] | None = None
+        self,
+        lent: AsyncLent,
+        jobs: Sequence[NewJob],
+        *,
+        again: bool = False,  # noqa: ARG002 - as above
     ) -> list[Enqueued]:
         """The same over a connection whose calls are awaited."""
         self._check_dialect(lent)
         if self._file is not None:
             self._check_file(await lent.fetch(_FILE))
-        with _explained():
-            await lent.fetch(*self._insert(jobs, orders or {}))
+        with explained("penstock_outbox"):
+            await lent.fetch(*self._insert(jobs))
+        crash_points.passing("outbox-written")
         return _answers(jobs)
 
-    def _insert(self, jobs: Sequence[NewJob], orders: Mapping[str, str]) -> tuple[Any, ...]:
-        rows = json.dumps([_row(together, orders) for together in _parcels(jobs)], ensure_ascii=False)
+    def _insert(self, jobs: Sequence[NewJob]) -> tuple[Any, ...]:
+        rows = json.dumps([_row(together) for together in _parcels(jobs)], ensure_ascii=False)
         if self.dialect == "sqlite":
             return (sql("sqlite")["insert"], rows, now_by(self._clock))
         now = self._clock.now()
@@ -89,8 +93,8 @@ def _parcels(jobs: Sequence[NewJob]) -> Iterator[list[NewJob]]:
             yield [job]
 
 
-def _row(jobs: Sequence[NewJob], orders: Mapping[str, str]) -> dict[str, str | None]:
-    keys = {orders[job.id] for job in jobs if job.id in orders}
+def _row(jobs: Sequence[NewJob]) -> dict[str, str | None]:
+    keys = {job.order for job in jobs if job.order is not None}
     if len(keys) > 1:
         raise InvalidOption("jobs of one flow are dispatched in one step: they can have one order= only")
     return {"id": jobs[0].id, "jobs": parcel.write(jobs), "order_key": keys.pop() if keys else None}
@@ -104,15 +108,3 @@ def _state(job: NewJob) -> State:
     if job.ties is not None and job.ties.after:
         return State.BLOCKED
     return State.DELAYED if job.delay > 0 or job.window.kind == "debounce" else State.WAITING
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Whichever driver says it: a missing table can be made."""
-    try:
-        yield
-    except Exception as error:
-        text = str(error).partition("\n")[0]
-        if "penstock_outbox" in text and ("does not exist" in text or "no such table" in text):
-            raise missing(text) from error
-        raise

@@ -43,8 +43,6 @@ async def _patiently(ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
 async def _upstream(engine: Engine, job_id: str) -> list[Job]:
     """Those for which it waited that have a record; in place of one that was recovered, its heir."""
     job = await engine.get(job_id)
-    while job is not None and not job.after and job.recovered_from is not None:
-        job = await engine.get(job.recovered_from)  # it stands in for that one, which has waited
     if job is None or not job.after:
         return []
     flow = await engine.flow(job.flow) if job.flow is not None and len(job.after) > FEW else None

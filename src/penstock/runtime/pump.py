@@ -83,7 +83,7 @@ class Pump:
         """A run ended: decide what it means, to be written with the next call."""
         claim = running.claim
         if type(end) is Committed:
-            return self._ended_by_itself(claim)
+            return self._ended_by_itself(running)
         crash_points.passing("run-ended")
         ran_for = time.monotonic() - running.started
         outcome = _outcome(running, end, ran_for, self._worker)
@@ -96,11 +96,13 @@ class Pump:
             report(claim, outcome)
         return outcome
 
-    def _ended_by_itself(self, claim: Claim) -> Outcome:
+    def _ended_by_itself(self, running: Running) -> Outcome:
         """The handler's own transaction has settled the run: there is nothing to write."""
-        self._board.end(claim.token)
+        self._board.end(running.claim.token)
         self.settled += 1
-        self._free(claim)
+        if running.then:
+            self._looked_empty.clear()  # its followers are in, and nobody need have told us
+        self._free(running.claim)
         self._exchanged.set()
         return COMPLETED
 

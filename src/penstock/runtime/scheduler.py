@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from datetime import datetime
 
-from penstock.engine import TICKS_KEPT, Engine, ScheduleRow, Tick
+from penstock.engine import TICKS_KEPT, Engine, ScheduleRow, Tick, TickRecord
 from penstock.model.errors import Disabled, EngineError, InvalidValue
 from penstock.model.job import Edge, Ties
-from penstock.model.schedule import judge, tick_id
+from penstock.model.schedule import Verdict, judge, tick_id
 from penstock.runtime.backoff import jittered
 from penstock.tasks.registry import Registry
 from penstock.tasks.spec import Spec, read_spec
@@ -30,6 +31,7 @@ class Scheduler:
         self._engine = engine
         self._registry = registry
         self._told: set[str] = set()  # schedules that cannot be read, and were complained of
+        self._firing: set[str] = set()  # schedules whose upstreams are looked at
 
     async def run(self) -> None:
         while True:  # noqa: ASYNC110 - each round says when the next is due
@@ -81,7 +83,7 @@ class Scheduler:
         closed = self._closed(spec)
         if not verdict.run or closed:
             return Tick(row.id, due, verdict.next_at, None, note=verdict.note if not verdict.run else closed)
-        ties = await self._ties(spec, due, verdict.next_at, now)
+        ties = await self._ties(row, spec, verdict, now)
         job = spec.job_at(row.id, due, ties)
         return Tick(row.id, due, verdict.next_at, job, spec.overlap, verdict.note)
 
@@ -96,35 +98,81 @@ class Scheduler:
         return None
 
     # -- after other schedules ------------------------------------------------------------------------
-    async def _ties(self, spec: Spec, due: datetime, following: datetime | None, now: datetime) -> Ties:
+    async def _ties(self, row: ScheduleRow, spec: Spec, verdict: Verdict, now: datetime) -> Ties:
+        assert row.next_at is not None
         if not spec.after:
             return spec.ties((), None)
-        rows = {row.id: row for row in await self._engine.schedules()}
-        found = [await self._upstream_job(spec, rows[name], due) for name in spec.after if name in rows]
-        edges = tuple(Edge(job, "wait") for job in found if job is not None)
+        self._firing.add(row.id)
+        try:
+            found = [await self._upstream(spec, name, row.next_at, now) for name in spec.after]
+        finally:
+            self._firing.discard(row.id)
+        edges = tuple(edge for edge in found if edge is not None)
         wait = spec.deadline
-        if wait is None and following is not None:
-            wait = (following - due).total_seconds()
-        return spec.ties(edges, None if wait is None else max(0.0, wait - (now - due).total_seconds()))
+        if wait is None and verdict.next_at is not None:
+            wait = (verdict.next_at - row.next_at).total_seconds()
+        late = (now - row.next_at).total_seconds()
+        return spec.ties(edges, None if wait is None else max(0.0, wait - late))
 
-    async def _upstream_job(self, spec: Spec, upstream: ScheduleRow, due: datetime) -> str | None:
-        """The job of the upstream's tick of the same period; None where there is nothing to wait for."""
-        at = spec.upstream_tick(read_spec(upstream.spec), due)
-        if at is None:
+    async def _upstream(self, spec: Spec, name: str, due: datetime, now: datetime) -> Edge | None:
+        """What the tick's job has to wait for; None where there is nothing."""
+        row = await self._caught_up(name, now)
+        if row is None:
             return None
-        ticks = await self._engine.ticks(upstream.id, TICKS_KEPT)
-        job_id = next((tick.job_id for tick in ticks if tick.due == at), None)
-        if job_id is None:  # it is to come; or never comes, where that tick was let pass
-            return tick_id(upstream.id, at)
-        return await self._standing_in(job_id)
+        ticks = await self._engine.ticks(row.id, TICKS_KEPT)
+        at, job_id = _awaited(spec, row, ticks, due)
+        if job_id is not None:
+            return await self._standing_in(job_id)
+        return None if at is None else Edge(tick_id(row.id, at), "wait")
 
-    async def _standing_in(self, job_id: str) -> str | None:
+    async def _caught_up(self, name: str, now: datetime) -> ScheduleRow | None:
+        """A schedule, as it stands when its ticks that are due have been fired."""
+        while True:
+            rows = {row.id: row for row in await self._engine.schedules()}
+            row = rows.get(name)
+            if row is None or row.next_at is None or row.next_at > now:
+                return row
+            if name in self._firing or not await self._fire(row, now):
+                return row
+
+    async def _standing_in(self, job_id: str) -> Edge | None:
         """The job, or what it was recovered as; None where it has completed and its record is gone."""
-        while (job := await self._engine.get(job_id)) is not None:
-            if job.recovered_as is None:
-                return job_id
-            job_id = job.recovered_as
-        letter = await self._engine.dead_letter(job_id)
-        if letter is None:
-            return None
-        return letter.recovered_as or job_id
+        while True:
+            job = await self._engine.get(job_id)
+            letter = await self._engine.dead_letter(job_id) if job is None else None
+            if job is None and letter is None:
+                return None
+            heir = (job or letter).recovered_as  # type: ignore[union-attr]
+            if heir is None:
+                return Edge(job_id, "wait", has_come=True)
+            job_id = heir
+
+
+def _awaited(
+    spec: Spec, upstream: ScheduleRow, ticks: Sequence[TickRecord], due: datetime
+) -> tuple[datetime | None, str | None]:
+    """The upstream's tick of the same period and its job: the latest by `due`, after our own tick before.
+
+    Where none has made a job then, as after an outage, the next that did makes up for it. What never comes is
+    waited for as well, for the deadline to decide; but not what fell in a time before the upstream was there.
+    """
+    before = spec.timing.before(due)
+    made = [tick for tick in ticks if tick.job_id is not None and (before is None or tick.due > before)]
+    in_time = [tick for tick in made if tick.due <= due]
+    if in_time:
+        return in_time[0].due, in_time[0].job_id
+    at = _tick_at(spec, upstream, due)
+    if at is None:
+        return None, None
+    if made:
+        return at, made[-1].job_id
+    is_past = not upstream.paused and (upstream.next_at is None or upstream.next_at > due)
+    was_there = any(tick.due <= at for tick in ticks)
+    return (None if is_past and not was_there else at), None
+
+
+def _tick_at(spec: Spec, upstream: ScheduleRow, due: datetime) -> datetime | None:
+    try:
+        return spec.upstream_tick(read_spec(upstream.spec), due)
+    except InvalidValue:
+        return due  # whatever it is, it is not known to have run

@@ -82,6 +82,7 @@ class BaseContext:
             raise InvalidOption(
                 "the run is completed, and its followers are in; enqueue inside the transaction"
             )
+        call.refuse_order()
         call.task.admit()
         call.sent = True
         self._link.follow(call.job)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Self, TypeAlias, TypeVar
@@ -11,13 +13,16 @@ from weakref import WeakSet
 
 from penstock.engine import Engine, Entry
 from penstock.model.breaker import Breaker, BreakerState, Circuit
-from penstock.model.errors import CircuitOpen, Duration, InvalidOption, Signal, in_seconds
+from penstock.model.errors import CircuitOpen, Duration, EngineError, InvalidOption, Signal, in_seconds
+from penstock.model.limits import MOST_COUNTED
 from penstock.model.names import check_name
 from penstock.tasks.access import Access
 from penstock.tasks.inherit import count
 
 T = TypeVar("T")
 Ask: TypeAlias = Callable[[Engine], Awaitable[T]]
+
+log = logging.getLogger("penstock.worker")
 
 PATIENCE = 5.0  # seconds after which to ask again, where only a probe's end tells more
 
@@ -34,18 +39,20 @@ def make_breaker(
 ) -> Breaker:
     """A breaker with every number checked."""
     what = f"breaker {check_name('breaker', name)!r}"
-    if failure_rate is not None and not 0 < failure_rate <= 1:
+    if failure_rate is not None and not (isinstance(failure_rate, float | int) and 0 < failure_rate <= 1):
         raise InvalidOption(f"failure_rate= of {what} is a share, more than 0 and at most 1")
     if not (seconds := in_seconds(f"reset= of {what}", reset)):
         raise InvalidOption(f"reset= of {what} is 0: it would never be open")
+    if not (counted := in_seconds(f"window= of {what}", window)):
+        raise InvalidOption(f"window= of {what} is 0: it would never open")
     return Breaker(
         name=name,
-        threshold=count(f"threshold= of {what}", threshold, 1),
+        threshold=count(f"threshold= of {what}", threshold, 1, MOST_COUNTED),
         reset=seconds,
-        probes=count(f"probes= of {what}", probes, 1),
+        probes=count(f"probes= of {what}", probes, 1, MOST_COUNTED),
         failure_rate=None if failure_rate is None else float(failure_rate),
-        window=in_seconds(f"window= of {what}", window),
-        minimum=count(f"minimum= of {what}", minimum, 1),
+        window=counted,
+        minimum=count(f"minimum= of {what}", minimum, 1, MOST_COUNTED),
     )
 
 
@@ -79,7 +86,8 @@ class CircuitBreaker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         permit = self._leave()
-        await self._arun(lambda engine: engine.report_breaker(self.name, permit, _healthy(error)))
+        with self._what_was_done_stands():
+            await self._arun(lambda engine: engine.report_breaker(self.name, permit, _healthy(error)))
 
     def __enter__(self) -> Self:
         permit = uuid4().hex
@@ -90,7 +98,8 @@ class CircuitBreaker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         permit = self._leave()
-        self._run(lambda engine: engine.report_breaker(self.name, permit, _healthy(error)), "async with")
+        with self._what_was_done_stands():
+            self._run(lambda engine: engine.report_breaker(self.name, permit, _healthy(error)), "async with")
 
     def _go(self, permit: str, entry: Entry) -> None:
         if not entry.allowed:
@@ -101,6 +110,14 @@ class CircuitBreaker:
         *outer, permit = self._permits.get()
         self._permits.set(tuple(outer))
         return permit
+
+    @contextmanager
+    def _what_was_done_stands(self) -> Iterator[None]:
+        """An engine that is away must not make a failure of a call that went well, and have it done again."""
+        try:
+            yield
+        except EngineError as error:
+            log.warning("breaker %r could not be told how the use of its service ended: %s", self.name, error)
 
     # -- by hand ----------------------------------------------------------------------------------------
     def state(self) -> BreakerState:

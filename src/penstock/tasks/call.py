@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from penstock.model.errors import InvalidOption
 from penstock.model.job import NewJob
 
 if TYPE_CHECKING:
@@ -21,6 +22,11 @@ class Call(Generic[R_co]):
         self.task = task
         self.job = job
         self.sent = False  # an enqueue of it was begun: the engine may know its id
+
+    def refuse_order(self) -> None:
+        """InvalidOption where it asks for a place in an outbox that it does not go through."""
+        if self.job.order is not None:
+            raise InvalidOption(f"{self!r} has an order=, which is for the outbox: give connection= too")
 
     def __repr__(self) -> str:
         return f"<call of {self.job.task} {self.job.id}>"

@@ -37,10 +37,26 @@ class Putting(Protocol):
 class Client:
     """Every verb in two forms: the plain one blocks, the one with an `a` is awaited."""
 
-    def __init__(self, access: Access, putting: Callable[[], Putting], transacting: Transacting) -> None:
+    def __init__(
+        self,
+        access: Access,
+        putting: Callable[[], Putting],
+        transacting: Transacting,
+        *,
+        relayed: bool = False,
+    ) -> None:
         self.access = access
         self._putting = putting
         self.transacting = transacting  # what handlers may do in transactions
+        self._relayed = relayed  # what is put in on a lent connection goes through an outbox
+
+    def check_order(self) -> None:
+        """InvalidOption where calls cannot have an `order`."""
+        if not self._relayed:
+            raise InvalidOption(
+                "order= is the order in which an outbox is emptied, and this app has none: give "
+                "Penstock(outbox=…); without one, jobs are in the engine in the order of your commits"
+            )
 
     def send(self, call: Call[R]) -> JobHandle[R]:
         """Enqueue one call."""
@@ -88,7 +104,7 @@ class Client:
         if isinstance(connection, AsyncLent):
             raise InvalidOption("this connection is async: await the twin of this call, whose name has an a")
         putting = self._putting()
-        jobs, sent = self._admitted(calls)
+        jobs, sent = self._admitted(calls, lent=True)
         answers: list[Enqueued] = []
         for group in [jobs] if together else in_groups(jobs):
             answers += putting.enqueue(connection, group, again=sent)
@@ -101,13 +117,13 @@ class Client:
         if isinstance(connection, Lent):
             return self.send_lent(calls, connection, together=together)
         putting = self._putting()
-        jobs, sent = self._admitted(calls)
+        jobs, sent = self._admitted(calls, lent=True)
         answers: list[Enqueued] = []
         for group in [jobs] if together else in_groups(jobs):
             answers += await putting.aenqueue(connection, group, again=sent)
         return [JobHandle(self, *pair, lent=True) for pair in zip(calls, answers, strict=True)]
 
-    def _admitted(self, calls: Sequence[Call[Any]]) -> tuple[list[NewJob], bool]:
+    def _admitted(self, calls: Sequence[Call[Any]], *, lent: bool = False) -> tuple[list[NewJob], bool]:
         """The jobs to put in, and whether the engine may know one of them from an earlier try."""
         if len({id(call) for call in calls}) != len(calls):
             raise InvalidOption("the same call is given twice; make one call() per job")
@@ -116,6 +132,8 @@ class Client:
                 raise InvalidOption(
                     f"{call!r} was made by a task of another app; enqueue it with that app, or by its task"
                 )
+            if not lent:
+                call.refuse_order()
             call.task.admit()
         sent = any(call.sent for call in calls)
         for call in calls:
@@ -130,13 +148,13 @@ class Client:
         """The job as it is now, or JobNotFound."""
         return await self.access.arun(lambda opened, _: _get(opened, job_id))
 
-    def finished(self, job_id: str, timeout: float | None) -> Job:
+    def finished(self, job_id: str, timeout: float | None, *, lent: bool) -> Job:
         """The job once it has ended, or ResultTimeout."""
-        return self.access.run(_finished(job_id, timeout), "aresult")
+        return self.access.run(_finished(job_id, timeout, to_come=lent and self._relayed), "aresult")
 
-    async def afinished(self, job_id: str, timeout: float | None) -> Job:
+    async def afinished(self, job_id: str, timeout: float | None, *, lent: bool) -> Job:
         """The job once it has ended, or ResultTimeout."""
-        return await self.access.arun(_finished(job_id, timeout))
+        return await self.access.arun(_finished(job_id, timeout, to_come=lent and self._relayed))
 
 
 def _put(job: NewJob, sent: bool) -> Work[Enqueued]:
@@ -158,20 +176,27 @@ async def _get(opened: Opened, job_id: str) -> Job:
     return job
 
 
-def _finished(job_id: str, timeout: float | None) -> Work[Job]:
+def _finished(job_id: str, timeout: float | None, *, to_come: bool) -> Work[Job]:
     deadline = None if timeout is None else time.monotonic() + timeout
-    return lambda opened, _: _look_until(opened, job_id, timeout, deadline)
+    return lambda opened, _: _look_until(opened, job_id, timeout, deadline, to_come)
 
 
-async def _look_until(opened: Opened, job_id: str, timeout: float | None, deadline: float | None) -> Job:
+async def _look_until(
+    opened: Opened, job_id: str, timeout: float | None, deadline: float | None, to_come: bool
+) -> Job:
+    """Until it has ended. Where it is `to_come`, a relay has to bring it first."""
     pause = FIRST_LOOK
-    while not (job := await _get(opened, job_id)).state.finished:
+    while True:
+        job = await (opened.engine.get(job_id) if to_come else _get(opened, job_id))
+        if job is not None and job.state.finished:
+            return job
+        to_come = to_come and job is None
         wait = pause * random.uniform(0.75, 1.25)
         if deadline is not None:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise ResultTimeout(f"job {job_id} is {job.state} after {timeout:g} s; it goes on, ask again")
+                state = f"is {job.state}" if job else "has not come out of the outbox, or was rolled back,"
+                raise ResultTimeout(f"job {job_id} {state} after {timeout:g} s; it goes on, ask again")
             wait = min(wait, left)
         await asyncio.sleep(wait)
         pause = min(pause * 1.5, LAST_LOOK)
-    return job

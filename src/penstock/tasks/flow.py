@@ -63,6 +63,8 @@ class Flow:
         each its own: `after={outline: "fail", pictures: "ignore"}`.
         """
         self._check_open()
+        if not isinstance(call, Call):
+            raise InvalidOption(f"add() takes a call of a task, task.call(…), not {call!r}")
         if call in self._calls:
             raise InvalidOption(f"{call!r} is in flow {self.name!r} already; make one call() per job")
         node = Node(self, call, self._edges(after, on_failure))
@@ -124,6 +126,8 @@ class Flow:
             raise InvalidOption(f"flow {self.name!r} takes no more jobs: {self._closed}")
 
     def _edges(self, after: After, on_failure: OnFailure) -> dict[Node[Any], OnFailure]:
+        if not isinstance(after, Iterable):
+            raise InvalidOption(f"after= takes a list of what add() has returned: after=[…], not {after!r}")
         edges = dict(after) if isinstance(after, Mapping) else dict.fromkeys(after, on_failure)
         for node, rule in edges.items():
             if not isinstance(node, Node):
@@ -138,6 +142,7 @@ class Flow:
         """Its calls, each with its edges."""
         if self._closed != _ENQUEUED:
             self._check_open()
+            self._check_calls()
         self._check_size()
         flow = FlowName(self.id, self.name)
         for node in self.nodes:
@@ -145,6 +150,12 @@ class Flow:
             node.call.job = node.call.job._replace(ties=Ties(edges, flow=flow))
         self._closed = _ENQUEUED
         return [node.call for node in self.nodes]
+
+    def _check_calls(self) -> None:
+        """One that is a job already would not be a member, and would not wait."""
+        for node in self.nodes:
+            if node.call.sent or node.call.job.ties is not None:
+                raise InvalidOption(f"{node.call!r} has been enqueued already; make one call() per job")
 
     def _check_size(self) -> None:
         if not self.nodes:

@@ -73,7 +73,7 @@ class JobHandle(Generic[R_co]):
         or a timedelta.
         """
         with self._explained():
-            return self._read(self._client.finished(self.id, _patience(timeout)))
+            return self._read(self._client.finished(self.id, _patience(timeout), lent=self._lent))
 
     async def aresult(self, timeout: Duration | None = None) -> R_co:
         """Wait for the job to end and return what it returned.
@@ -82,7 +82,7 @@ class JobHandle(Generic[R_co]):
         or a timedelta.
         """
         with self._explained():
-            return self._read(await self._client.afinished(self.id, _patience(timeout)))
+            return self._read(await self._client.afinished(self.id, _patience(timeout), lent=self._lent))
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -94,7 +94,8 @@ class JobHandle(Generic[R_co]):
                 raise
             raise JobNotFound(
                 f"there is no record of job {self.id}: the transaction in which it was enqueued is not "
-                "committed yet, or was rolled back; or it has ended and been pruned"
+                "committed yet, or was rolled back; or it is still in the outbox; or it has ended and been "
+                "pruned"
             ) from None
 
     def _read(self, job: Job) -> R_co:

@@ -17,7 +17,7 @@ from penstock.tasks.signature import Signature
 class KeyTemplate:
     """A template whose fields are parameters of its task."""
 
-    __slots__ = ("_defaults", "_option", "_parts", "_task", "text")
+    __slots__ = ("_defaults", "_fields", "_option", "_parts", "_task", "text")
 
     def __init__(self, task: str, text: str, signature: Signature, option: str = "key") -> None:
         self.text = text
@@ -25,6 +25,9 @@ class KeyTemplate:
         self._option = option
         self._defaults = signature.defaults
         self._parts = _parse(f"{option} template of task {task!r}", text, signature.names)
+        self._fields = ", ".join(name for _, name in self._parts if name is not None)
+        if not self._fields:
+            check_text(f"the {option} of task {task!r}", text)
 
     def render(self, values: Mapping[str, Any]) -> str:
         """The key for these arguments; InvalidArguments where one of them cannot be part of a key."""
@@ -33,7 +36,11 @@ class KeyTemplate:
             pieces.append(literal)
             if name is not None:
                 pieces.append(self._piece(name, values[name] if name in values else self._defaults[name]))
-        return check_text(f"the {self._option} of task {self._task!r}", "".join(pieces))
+        try:
+            return check_text("it", "".join(pieces))
+        except InvalidOption as error:
+            problem = Problem(self._fields, f"makes no {self._option}: {error}")
+            raise InvalidArguments(self._task, [problem]) from None
 
     def _piece(self, name: str, value: Any) -> str:
         kind = type(value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.engine import Group
 from penstock.model.errors import InvalidOption
 from penstock.model.lanes import group_name, limited_lane
-from penstock.model.limits import NO_LIMIT, Limit, parse_rate
+from penstock.model.limits import MOST_COUNTED, NO_LIMIT, Limit, parse_rate
 from penstock.model.names import check_name
 from penstock.tasks.inherit import count
 from penstock.tasks.keys import KeyTemplate
@@ -37,11 +37,13 @@ def read_limit(what: str, rate: str | None, concurrency: int | None, named: str)
     limit = NO_LIMIT if rate is None else parse_rate(f"rate= of {what}", rate)
     if concurrency is None:
         return limit
-    return limit._replace(concurrency=count(f"{named}= of {what}", concurrency, 1))
+    return limit._replace(concurrency=count(f"{named}= of {what}", concurrency, 1, MOST_COUNTED))
 
 
 def read_needs(what: str, needs: str | Iterable[str] | None) -> tuple[str, ...]:
     """The breakers that a task needs, each once."""
+    if needs is not None and not isinstance(needs, Iterable):
+        raise InvalidOption(f"needs= of {what} takes names of breakers, not {needs!r}")
     names = (needs,) if isinstance(needs, str) else tuple(needs or ())
     return tuple(dict.fromkeys(check_name(f"breaker (needs= of {what})", name) for name in names))
 

@@ -85,6 +85,21 @@ def make_queue(
     )
 
 
+def under_environment(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """A queue's options as declared, and over them what the environment says.
+
+    A `rate_key` goes with the limits that it was declared with, where the environment lifts those.
+    """
+    merged = {**options, **from_environment(name)}
+    if _counts(options) and not _counts(merged):
+        merged.pop("rate_key", None)
+    return merged
+
+
+def _counts(options: Mapping[str, Any]) -> bool:
+    return options.get("rate") is not None or options.get("max_active") is not None
+
+
 def from_environment(name: str, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
     """What `PENSTOCK_QUEUE_<NAME>_<OPTION>` sets for this queue, over what its code declares."""
     found: dict[str, Any] = {}

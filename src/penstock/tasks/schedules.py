@@ -97,6 +97,8 @@ def _spec(name: str, target: Target, options: ScheduleOptions) -> Spec:
 
 
 def _call(target: Target, args: Mapping[str, Any] | None) -> Call[Any]:
+    if args is not None and not isinstance(args, Mapping):
+        raise InvalidOption(f"args= takes a mapping of names to values, not {type(args).__name__}")
     if isinstance(target, Sendable):
         return target.call(**dict(args or {}))
     if not isinstance(target, Call):

@@ -54,6 +54,7 @@ class Plan:
     expire_after: float | None = None
     options: str | None = None
     window: Window = RECORD
+    order: str | None = None
 
 
 class Options(TypedDict, total=False):
@@ -67,6 +68,7 @@ class Options(TypedDict, total=False):
     timeout: Duration | Inherited | None
     expire_after: Duration | None
     unique: UniqueOption | None
+    order: str | None
 
 
 class Sendable(Generic[P, R]):
@@ -109,12 +111,16 @@ class Sendable(Generic[P, R]):
         timeout: Duration | Inherited | None = INHERIT,
         expire_after: Duration | None = None,
         unique: UniqueOption | None = None,
+        order: str | None = None,
     ) -> Using[P, R] | UsingAsyncConnection[P, R]:
         """The same task with other options for the calls made through it; what is not given stays.
 
         With a `connection` to the database in which the jobs live, they are put in as a part of its
-        transaction: sqlite3, psycopg, asyncpg, SQLAlchemy's or Django's.
+        transaction: sqlite3, psycopg, asyncpg, SQLAlchemy's or Django's. Where the app has an outbox, they
+        are written there; those with the same `order` then reach the engine in the order of their rows.
         """
+        if order is not None:
+            self._task.client.check_order()
         given: dict[str, Any] = {
             "delay": None if delay is None else in_seconds("delay", delay),
             "priority": None if priority is None else Priority.of(priority),
@@ -122,6 +128,7 @@ class Sendable(Generic[P, R]):
             "key": None if key is None else check_text("key", key),
             "expire_after": None if expire_after is None else in_seconds("expire_after", expire_after),
             "window": None if unique is None else window_of(f"task {self._task.name!r}", unique),
+            "order": None if order is None else check_text("order", order),
         }
         plan = replace(self._plan, **{name: value for name, value in given.items() if value is not None})
         using = Using(self._task, self._task.overridden(plan, retry, timeout))
@@ -241,7 +248,7 @@ class Task(Sendable[P, R]):
         job = NewJob(
             job_id, self.queue, self.name, text, key, unique, plan.priority, plan.delay,
             plan.max_attempts, plan.owner, plan.expire_after, plan.options,
-            None if self._lane is None else self._lane.lane(values), plan.window,
+            None if self._lane is None else self._lane.lane(values), plan.window, None, plan.order,
         )  # fmt: skip
         return Call(self, job)
 

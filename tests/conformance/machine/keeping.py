@@ -198,6 +198,9 @@ class Life(Running):
         )  # fmt: skip
         dead.recovered_as, heir.recovered_from = new_id, job_id
         heir.steps, heir.window = dict(dead.steps), dead.window
+        if dead.flow is not None and job_id in self.model:
+            heir.flow = dead.flow
+            self.flows[dead.flow].append(new_id)
         for job in self.model.values():
             if job.state is State.BLOCKED and job.edges.get(job_id) == "wait":
                 del job.edges[job_id]

@@ -156,6 +156,8 @@ class Model(RuleBasedStateMachine):
         job.suspect |= outcome.suspect
         job.crashes += outcome.crashed
         job.rescues += outcome.rescued
+        if job.suspect or not outcome.keep_place:
+            job.expires = None
         if job.cancel_requested and not outcome.state.finished:
             outcome, verb = Cancelled(), verb and "rescue"
         job.misfit = outcome.park.misfit if outcome.park else None
@@ -177,7 +179,7 @@ class Model(RuleBasedStateMachine):
         if not ties.after:
             return
         self.move(job, "enqueue", State.BLOCKED)
-        job.edges, job.tied = dict(ties.after), True
+        job.edges, job.tied = {edge.id: edge.on_failure for edge in ties.after}, True
         if ties.deadline is not None:
             job.deadline = self.clock.now() + timedelta(seconds=ties.deadline)
             job.at_deadline = ties.at_deadline

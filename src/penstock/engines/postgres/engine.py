@@ -248,6 +248,7 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers):
         await self._do("fold_counts")
         await self._do("drop_flows")
         await self._do("drop_keys")
+        await self._do("unshelve")
         await self._tidy_limits()
         await self._database.transact(drop_lanes, repeatable=True)
 

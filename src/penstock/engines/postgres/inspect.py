@@ -118,14 +118,7 @@ class Inspection(Base):
 
 
 def _job(row: dict[str, Any]) -> Job:
-    return replace(
-        job_from(row, _instant, _load),
-        after=tuple(row["after"] or ()),
-        blocked_by=tuple(row["blocked_by"] or ()),
-        deadline_at=_instant(row["deadline_at"]),
-        flow=row["flow"],
-        origin=row["origin"],
-    )
+    return job_from(row, _instant, _load, after=row["after"], blocked_by=row["blocked_by"])
 
 
 def _flow(flow_id: str, name: str, created: datetime, unfinished: int) -> Flow:

@@ -29,19 +29,23 @@ _LIMIT = "select set_config('idle_in_transaction_session_timeout', %s, true)"
 
 
 class PostgresTransactions:
-    """See `penstock.engine.Transactions`. Of connections that are not in use, `most` are kept."""
+    """See `penstock.engine.Transactions`.
+
+    There are at most `most` connections, unless more transactions are open at once.
+    """
 
     def __init__(self, url: str, schema: str, clock: Clock, most: int) -> None:
         self._options = {**options_of(url), "autocommit": True, "prepare_threshold": None}
         self.on_lent = PostgresOnLent(schema, clock)
         self._most = most
-        self._lock = threading.Lock()  # for both below
+        self._lock = threading.Lock()  # for all below
+        self._in_use = 0
         self._idle: list[Sync] = []
         self._idle_async: list[tuple[asyncio.AbstractEventLoop, Async]] = []
         self._pid = os.getpid()
 
     def begin(self, lease: float) -> Own:
-        with self._typed():
+        with self._typed(), self._in_hand():
             connection = self._taken() or psycopg.Connection.connect(**self._options)
             try:
                 block = psycopg.Transaction(connection)
@@ -53,7 +57,7 @@ class PostgresTransactions:
         return Own(self, connection, block)
 
     async def abegin(self, lease: float) -> AsyncOwn:
-        with self._typed():
+        with self._typed(), self._in_hand():
             connection = self._taken_async() or await psycopg.AsyncConnection.connect(**self._options)
             try:
                 block = psycopg.AsyncTransaction(connection)
@@ -66,22 +70,35 @@ class PostgresTransactions:
 
     def close(self) -> None:
         with self._lock:
-            idle, self._idle = self._idle, []
-            idle_async, self._idle_async = self._idle_async, []
-        for connection in (*idle, *(connection for _, connection in idle_async)):
+            idle, self._idle = [*self._idle, *(found for _, found in self._idle_async)], []
+            self._idle_async = []
+        for connection in idle:
             connection.pgconn.finish()  # whichever loop it belongs to
 
-    def _taken(self) -> Sync | None:
+    @contextmanager
+    def _in_hand(self) -> Iterator[None]:
+        """Counted, unless it does not come about."""
         self._leave_to_parent()
+        with self._lock:
+            self._in_use += 1
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                self._in_use -= 1
+            raise
+
+    def _taken(self) -> Sync | None:
         with self._lock:
             while self._idle:
                 if usable(connection := self._idle.pop()):
                     return connection
                 connection.close()
+            if self._idle_async and self._is_full():
+                self._idle_async.pop(0)[1].pgconn.finish()
         return None
 
     def _taken_async(self) -> Async | None:
-        self._leave_to_parent()
         here = asyncio.get_running_loop()
         with self._lock:
             while self._idle_async:
@@ -89,31 +106,39 @@ class PostgresTransactions:
                 if loop is here and usable(connection):
                     return connection
                 connection.pgconn.finish()
+            if self._idle and self._is_full():
+                self._idle.pop(0).close()
         return None
+
+    def _is_full(self) -> bool:
+        """The one that is just taken counts."""
+        return self._in_use + len(self._idle) + len(self._idle_async) > self._most
 
     def _leave_to_parent(self) -> None:
         """After a fork: the driver closes no connection that another process has made."""
         if self._pid != os.getpid():
             self._pid = os.getpid()
             self._lock = threading.Lock()
-            self._idle, self._idle_async = [], []
+            self._idle, self._idle_async, self._in_use = [], [], 0
 
     def keep(self, connection: Sync) -> bool:
         """Keep it for the next; False where it is not fit for that, or there are enough."""
         with self._lock:
-            if kept := self._has_room(connection):
+            if kept := self._may_keep(connection):
                 self._idle.append(connection)
         return kept
 
     def keep_async(self, connection: Async) -> bool:
         with self._lock:
-            if kept := self._has_room(connection):
+            if kept := self._may_keep(connection):
                 self._idle_async.append((asyncio.get_running_loop(), connection))
         return kept
 
-    def _has_room(self, connection: Sync | Async) -> bool:
-        is_fit = connection.pgconn.transaction_status == TransactionStatus.IDLE and self._pid == os.getpid()
-        return is_fit and len(self._idle) + len(self._idle_async) < self._most
+    def _may_keep(self, connection: Sync | Async) -> bool:
+        is_ours = self._pid == os.getpid()
+        self._in_use -= is_ours
+        is_fit = connection.pgconn.transaction_status == TransactionStatus.IDLE
+        return is_ours and is_fit and self._in_use + len(self._idle) + len(self._idle_async) < self._most
 
     @contextmanager
     def _typed(self) -> Iterator[None]:

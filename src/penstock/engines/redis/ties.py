@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from penstock.engines.redis.codec import DOUBLE, raw_id, section, sections, text_id
 from penstock.engines.redis.instants import instant, micro
-from penstock.model.job import NewJob, Ties
+from penstock.model.job import Edge, NewJob, Ties
 
 _EDGE = 17  # bytes: an id and a letter
 
@@ -33,7 +33,7 @@ def delay_of(job: NewJob) -> float:
 def _sections(ties: Ties) -> list[bytes]:
     packed = []
     if ties.after:
-        edges = [raw_id(edge.id) + edge.on_failure[0].encode() for edge in ties.after]
+        edges = [raw_id(edge.id) + _letter(edge) for edge in ties.after]
         packed.append(section(b"a", b"".join(edges)))
     if ties.deadline is not None:
         packed.append(section(b"d", DOUBLE.pack(micro(ties.deadline)) + ties.at_deadline[0].encode()))
@@ -44,6 +44,11 @@ def _sections(ties: Ties) -> list[bytes]:
     if ties.origin is not None:
         packed.append(section(b"o", ties.origin))
     return packed
+
+
+def _letter(edge: Edge) -> bytes:
+    letter = edge.on_failure[0]
+    return (letter.upper() if edge.has_come else letter).encode()
 
 
 class More(NamedTuple):

@@ -52,7 +52,7 @@ def _claim_limited(tx: Tx, want: Want, groups: Mapping[str, GroupRow]) -> Claime
     ids = limited.Round(tx, want, queues, groups).take(unlimited)
     claims = {claim.id: claim for claim in _take(tx, want, ids)}
     lanes.write(tx)
-    return Claimed([claims[job_id] for job_id in ids], limited.next_in(tx, queues))
+    return Claimed([claims[job_id] for job_id in ids], limited.next_in(tx, unlimited))
 
 
 def _take(tx: Tx, want: Want, found: Sequence[str]) -> list[Claim]:

@@ -61,6 +61,8 @@ def _run_again(tx: Tx, job: Values, outcome: Outcome) -> None:
     if not outcome.keep_place:
         job["due_at"] = tx.now + micro(outcome.delay)
         job["rank"] = job["due_at"] - HEAD_START_US[job["priority"]]
+    if job["suspect"] or not outcome.keep_place:  # it has run
+        job["expires_at"] = None
     if job["attempt"] == 0 and not job["errors"]:
         job["started_at"] = None
     job["lane"] = _lane_after(tx, job, outcome)

@@ -25,6 +25,13 @@ def join(tx: Tx, jobs: Sequence[NewJob]) -> None:
         tx.change_many("flow_jobs_add", [(flow, job_id) for job_id in ids])
 
 
+def named(tx: Tx, flow: str) -> FlowName:
+    """A flow that is there."""
+    row = tx.row("flow", (flow,))
+    assert row is not None
+    return FlowName(flow, row["name"])
+
+
 def member_ended(tx: Tx, flow: str) -> None:
     """One less is unfinished; after the last the members are like other jobs."""
     [row] = tx.rows("flows_count_down", (flow,))

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NoReturn
+from weakref import WeakSet
 
 from penstock.model.errors import InvalidOption, TransactionTooLong
 
@@ -39,6 +40,7 @@ class HeldConnection(sqlite3.Connection):
         self._guard = threading.RLock()  # one statement, or the taking away, at a time
         self._held = False
         self._over: str | None = None  # why it was taken away
+        self._cursors: WeakSet[sqlite3.Cursor] = WeakSet()  # of the handler
 
     def hold(self) -> None:
         """A handler has it from now on, with a transaction open."""
@@ -47,8 +49,17 @@ class HeldConnection(sqlite3.Connection):
     def let_go(self) -> None:
         """The handler has it no more; TransactionTooLong where it was taken away before."""
         self._held = False
+        self._check()
+
+    def _check(self) -> None:
         if self._over is not None:
             raise TransactionTooLong(self._over)
+
+    def check_open(self) -> None:
+        """InvalidOption where a statement of the handler has ended the transaction."""
+        self._check()
+        if not self.in_transaction:
+            raise InvalidOption("the transaction was ended inside ctx.transaction(), before its end")
 
     def take_away(self, why: str) -> None:
         """Undo the transaction, whatever it is doing. From another thread."""
@@ -56,17 +67,16 @@ class HeldConnection(sqlite3.Connection):
         while not self._guard.acquire(timeout=AGAIN):
             self.interrupt()
         try:
-            with suppress(
-                sqlite3.Error
-            ):  # interrupted itself by a cursor that is read: closing undoes it too
+            with suppress(sqlite3.Error):
+                for cursor in list(self._cursors):
+                    cursor.close()  # while one is being read, what interrupted it would stop a rollback, too
                 super().rollback()
         finally:
             self._guard.release()
 
     def guarded(self, statement: Callable[..., Any], *args: Any) -> Any:
         with self._guard:
-            if self._over is not None:
-                raise TransactionTooLong(self._over)
+            self._check()
             try:
                 return statement(*args)
             except sqlite3.OperationalError as error:
@@ -75,8 +85,21 @@ class HeldConnection(sqlite3.Connection):
                 raise TransactionTooLong(self._over) from error
 
     def cursor(self, *factory: Any) -> Any:
-        """Also of every execute() of the connection itself."""
-        return super().cursor(*factory or (HeldCursor if self._held else sqlite3.Cursor,))
+        self._check()
+        if not self._held:
+            return super().cursor(*factory)
+        cursor = super().cursor(*factory or (HeldCursor,))
+        self._cursors.add(cursor)
+        return cursor
+
+    def execute(self, *args: Any) -> Any:
+        return self.cursor().execute(*args)
+
+    def executemany(self, *args: Any) -> Any:
+        return self.cursor().executemany(*args)
+
+    def executescript(self, *args: Any) -> Any:
+        return self.cursor().executescript(*args)
 
     def commit(self) -> None:
         if self._held:

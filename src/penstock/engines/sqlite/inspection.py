@@ -6,7 +6,6 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from penstock.engine import DeadFilter, HistoryFilter, JobFilter, Parked, QueueState
@@ -163,14 +162,9 @@ def _load(text: str | None) -> Any:
 
 
 def _job(row: sqlite3.Row, edges: Sequence[sqlite3.Row]) -> Job:
-    return replace(
-        job_from(dict(row), instant, _load),
-        after=tuple(edge["after_id"] for edge in edges),
-        blocked_by=tuple(edge["after_id"] for edge in edges if edge["is_open"]),
-        deadline_at=instant(row["deadline_at"]),
-        flow=row["flow"],
-        origin=row["origin"],
-    )
+    after = [edge["after_id"] for edge in edges]
+    blocked_by = [edge["after_id"] for edge in edges if edge["is_open"]]
+    return job_from(dict(row), instant, _load, after=after, blocked_by=blocked_by)
 
 
 def _dead(row: sqlite3.Row) -> DeadLetter:

@@ -14,6 +14,7 @@ from penstock.engines.sqlite.instants import HEAD_START_US, micro
 from penstock.engines.sqlite.session import Tx
 from penstock.engines.sqlite.traits import STARTS_FREE, WINDOW
 from penstock.model.job import RECORD, NewJob, Window
+from penstock.model.lanes import is_parked
 from penstock.model.states import State
 
 _FREE_WHEN_STARTED = ("started", "debounce")
@@ -85,6 +86,7 @@ def _debounced(tx: Tx, held: sqlite3.Row, newcomer: NewJob) -> State:
     state = State(held["state"])
     if state is not State.BLOCKED:
         state = State.DELAYED if due > tx.now else State.WAITING
+    lane = held["lane"] if newcomer.lane and is_parked(newcomer.lane) else newcomer.lane or newcomer.queue
     tx.change(
         "debounce",
         {
@@ -93,11 +95,12 @@ def _debounced(tx: Tx, held: sqlite3.Row, newcomer: NewJob) -> State:
             "due_at": due,
             "rank": due - HEAD_START_US[newcomer.priority],
             "priority": int(newcomer.priority),
+            "lane": lane,
             "args": newcomer.args,
             "owner": newcomer.owner,
             "options": newcomer.options,
         },
     )
     tx.count(held["queue"], held["state"], held["lane"], -1)
-    tx.count(held["queue"], state.value, held["lane"], 1)
+    tx.count(held["queue"], state.value, lane, 1)
     return state

@@ -3,7 +3,8 @@
 A lane that may start something stands in one of three lines (`kind`), each in the order of its `turn_key`,
 which does not change as time passes: those that owe nothing, by the rank of their first job; those that owe
 something, by that rank and the instant until which they owe; and, where that rank is older than counts, by
-that instant alone. `changes_at` says when a lane is to be looked at again: to go to another line, or to open.
+that instant alone. `changes_at` says when a lane is to be looked at again: to open, or as its age counts no
+more. Who has worked off what it owed, by the clock of its queue (`turns`), is found by the instant.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.engine import Group, LaneState
-from penstock.engines.sqlite import groups, health
+from penstock.engines.sqlite import groups, health, turns
 from penstock.engines.sqlite.gauges import Gauge
 from penstock.engines.sqlite.groups import GroupRow, load
 from penstock.engines.sqlite.instants import SECOND
@@ -51,14 +52,15 @@ class LaneRow:
         limit = NO_LIMIT if group is None or key_of(self.lane) is None else group.group.per_key
         return Gauge(limit, self.active, self.spent_until, self.cooled_until)
 
-    def turn(self, now: int) -> int:
-        """When its first job's turn is."""
-        assert self.turn_key is not None
-        if self.kind == _FREE:
-            return max(self.turn_key, now - OLDEST)
-        return self.turn_key - (now if self.kind == _OWING else OLDEST)
+    def owes(self, clock: int) -> int:
+        return max(0, self.owed_until - clock)
 
-    def place(self, group: GroupRow | None, now: int) -> None:
+    def turn(self, now: int, clock: int) -> int:
+        """When its first job's turn is."""
+        assert self.first_rank is not None
+        return max(self.first_rank, now - OLDEST) + self.owes(clock)
+
+    def place(self, group: GroupRow | None, now: int, clock: int) -> None:
         """Stand in the line where it belongs, or aside."""
         self.kind = self.turn_key = self.changes_at = None
         if not self.waiting or self.first_rank is None:
@@ -66,13 +68,13 @@ class LaneRow:
         gauge = self.gauge(group)
         if gauge.room(now) == 0:
             self.changes_at = gauge.opens_at(now)
-        elif self.owed_until <= now:
+        elif not self.owes(clock):
             self.kind, self.turn_key = _FREE, self.first_rank
         elif self.first_rank <= now - OLDEST:
-            self.kind, self.turn_key, self.changes_at = _OWING_OLD, self.owed_until, self.owed_until
+            self.kind, self.turn_key = _OWING_OLD, self.owed_until
         else:
             self.kind, self.turn_key = _OWING, self.first_rank + self.owed_until
-            self.changes_at = min(self.owed_until, self.first_rank + OLDEST)
+            self.changes_at = self.first_rank + OLDEST
 
 
 def write(tx: Tx) -> None:
@@ -102,6 +104,15 @@ def reopen(tx: Tx, known: Mapping[str, GroupRow]) -> None:
         _save(tx, rows, known)
 
 
+def work_off(tx: Tx, queue: str, known: Sequence[GroupRow]) -> None:
+    """Look again at lanes of these groups, all that may start something, that owe nothing any more."""
+    turns.forgive(tx, queue, [group.group.name for group in known])
+    for group in known:
+        values = (group.group.name, turns.clock(tx, queue), REOPENED_AT_ONCE)
+        rows = [_row(row) for row in tx.rows("lanes_worked_off", values)]
+        _save(tx, rows, {group.group.name: group})
+
+
 def put_groups(tx: Tx, given: Sequence[Group]) -> None:
     """Declare groups, and look again at all lanes of those that have changed."""
     changed = groups.put_groups(tx, given)
@@ -115,15 +126,17 @@ def put_groups(tx: Tx, given: Sequence[Group]) -> None:
 def ready(tx: Tx, group: str, most: int) -> list[LaneRow]:
     """The lanes of a group whose turns are first, in their order."""
     rows = [_row(row) for kind in (_FREE, _OWING, _OWING_OLD) for row in _line(tx, group, kind, most)]
-    return sorted(rows, key=lambda row: (row.turn(tx.now), row.first_rank, row.lane))[:most]
+    clock = turns.clock(tx, queue_of(group))
+    return sorted(rows, key=lambda row: (row.turn(tx.now, clock), row.first_rank, row.lane))[:most]
 
 
 def spend(tx: Tx, taken: Sequence[tuple[LaneRow, Gauge, int]]) -> None:
     """So many jobs were taken from each."""
-    tx.change_many(
-        "lanes_spend",
-        [(gauge.spent_until, max(row.owed_until, tx.now) + n * COST, row.lane) for row, gauge, n in taken],
-    )
+    values = [
+        (gauge.spent_until, max(row.owed_until, turns.clock(tx, row.queue)) + n * COST, row.lane)
+        for row, gauge, n in taken
+    ]
+    tx.change_many("lanes_spend", values)
 
 
 def are_standing(tx: Tx, group: GroupRow) -> bool:
@@ -173,7 +186,7 @@ def _line(tx: Tx, group: str, kind: int, most: int) -> list[sqlite3.Row]:
 
 def _save(tx: Tx, rows: Sequence[LaneRow], known: Mapping[str, GroupRow]) -> None:
     for row in rows:
-        row.place(known.get(row.grp), tx.now)
+        row.place(known.get(row.grp), tx.now, turns.clock(tx, row.queue))
     tx.change_many("lanes_save", [_values(row) for row in rows])
 
 

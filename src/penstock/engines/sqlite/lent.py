@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
 from penstock.engine import Effect, Settlement
 from penstock.engines.sqlite import effects, enqueue, schema, settle
-from penstock.engines.sqlite.failures import is_busy, typed
+from penstock.engines.sqlite.failures import is_busy, is_callers_fault, typed
 from penstock.engines.sqlite.files import Files
 from penstock.engines.sqlite.freed import finish
+from penstock.engines.sqlite.held import HeldConnection
 from penstock.engines.sqlite.instants import now_by
 from penstock.engines.sqlite.lock import FairLock
 from penstock.engines.sqlite.session import Tx
+from penstock.engines.sqlite.statements import SQL
 from penstock.lent import AsyncLent, Dialect, Lent, require
 from penstock.lent.sqlite import as_we_read_it, joined
 from penstock.model.clock import Clock
@@ -66,11 +69,14 @@ class SqliteOnLent:
 
         def work(connection: sqlite3.Connection) -> T:
             with as_we_read_it(connection), self._typed_errors():
+                if isinstance(connection, HeldConnection):
+                    connection.check_open()
                 if not self._own:
                     self._check_file(connection)
                 # As everywhere: only the engine checkpoints.
                 connection.execute("pragma wal_autocheckpoint = 0")
-                with joined(connection, self._turn()):
+                with joined(connection, self._turn(connection)):
+                    _take_write_lock(connection)
                     if not self._own:
                         schema.check(connection, self._files.database)
                     tx = Tx(connection, None, now_by(self._clock))
@@ -81,21 +87,26 @@ class SqliteOnLent:
         return work
 
     @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _turn(self, connection: sqlite3.Connection) -> Iterator[None]:
         """The turn to write, among all processes: held only until the transaction has begun.
 
-        The engine waits for transactions that are not its own; but who begins one must not wait for ever.
+        Without it a busy engine would starve the caller. He waits for it as long as his connection would wait
+        for a lock: the one who has the turn may itself wait for another transaction of the caller's.
         """
+        [patience] = connection.execute("pragma busy_timeout").fetchone()
         lock = FairLock(self._files.lock, self._files.turn)
         try:
-            with lock:
-                yield
+            if not lock.take(time.monotonic() + patience / 1_000):
+                raise self._busy("database is locked")
+            yield
         finally:
             lock.close()
 
     def _check_file(self, connection: sqlite3.Connection) -> None:
         """InvalidOption where the connection is to another file than the engine's."""
         [main] = [row["file"] for row in connection.execute("pragma database_list") if row["name"] == "main"]
+        if self._files.in_memory and isinstance(connection, HeldConnection):
+            return  # that of ctx.transaction(): the engine's only one
         if self._files.in_memory or not main or os.path.realpath(main) != self._files.database:
             raise InvalidOption(
                 f"the jobs live in {self._files.database}, and this connection is to "
@@ -108,11 +119,21 @@ class SqliteOnLent:
         try:
             yield
         except sqlite3.Error as error:
-            if is_busy(error):
-                raise EngineUnavailable(
-                    f"{self._files.database}: {error}; nothing was enqueued. Roll back and try again; a "
-                    "transaction that reads before it writes is best begun with BEGIN IMMEDIATE"
-                ) from error
-            raise typed(error, self._files.database) from error
+            raise (self._busy(error) if is_busy(error) else typed(error, self._files.database)) from error
         except OSError as error:
-            raise EngineUnavailable(f"{self._files.database}: {error}; nothing was enqueued") from error
+            raise EngineUnavailable(f"{self._files.database}: {error}; nothing was changed") from error
+
+    def _busy(self, why: object) -> EngineUnavailable:
+        return EngineUnavailable(
+            f"{self._files.database}: {why}; nothing was changed. Roll back and try again; a transaction "
+            "that reads before it writes is best begun with BEGIN IMMEDIATE"
+        )
+
+
+def _take_write_lock(connection: sqlite3.Connection) -> None:
+    """First of all: a transaction that has read may not write any more once another has."""
+    try:
+        connection.execute(SQL["write_nothing"])
+    except sqlite3.OperationalError as error:
+        if not is_callers_fault(error):  # without our tables, which is told later
+            raise

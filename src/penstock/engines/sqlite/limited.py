@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from penstock.engine import Want
 from penstock.engines.sqlite import groups as group_rows
-from penstock.engines.sqlite import lanes
+from penstock.engines.sqlite import lanes, turns
 from penstock.engines.sqlite.gauges import Bound, Gauge
 from penstock.engines.sqlite.groups import GroupRow
 from penstock.engines.sqlite.lanes import COST, OLDEST, LaneRow
@@ -71,8 +71,10 @@ class Round:
         limits but their queues'."""
         for lane, queue in unlimited:
             self._add_unlimited(lane, queue)
-        for group in self._groups.values():
-            if group.queue in self._queues and not group.is_queue and group.waiting:
+        for queue in self._queues:
+            opened = [group for group in self._groups.values() if group.queue == queue and self._opens(group)]
+            lanes.work_off(self._tx, queue, opened)
+            for group in opened:
                 self._add_group(group)
         line = [(source.place, n, source) for n, source in enumerate(self._sources)]
         heapq.heapify(line)
@@ -91,29 +93,33 @@ class Round:
         bounds = group.bounds(self._groups) if group else []
         most = min(self._want.queues[queue], self._budget if limited else self._want.limit)
         if most > 0 and not _is_closed(bounds, self._tx.now):
-            source = Source(lane, queue, bounds, limited, 0, 0, self._read(lane, most, 0))
+            source = Source(lane, queue, bounds, limited, 0, 0, _read(self._tx, lane, most, 0))
             if source.jobs:
                 self._step(source)
                 self._sources.append(source)
 
+    def _opens(self, group: GroupRow) -> bool:
+        if group.is_queue or not group.waiting:
+            return False
+        return not _is_closed(group.bounds(self._groups), self._tx.now)
+
     def _add_group(self, group: GroupRow) -> None:
-        bounds = group.bounds(self._groups)
         most = min(self._want.queues[group.queue], self._budget)
-        if most <= 0 or _is_closed(bounds, self._tx.now):
+        if most <= 0:
             return
+        bounds, clock = group.bounds(self._groups), turns.clock(self._tx, group.queue)
         for row in lanes.ready(self._tx, group.group.name, most):
             gauge = row.gauge(group)
             assert row.first_rank is not None
-            turn = row.turn(self._tx.now)
             self._sources.append(
                 Source(
                     row.lane,
                     row.queue,
                     [*bounds, gauge],
                     limited=True,
-                    turn=turn,
+                    turn=row.turn(self._tx.now, clock),
                     rank=row.first_rank,
-                    owes=turn - max(row.first_rank, self._tx.now - OLDEST),
+                    owes=row.owes(clock),
                     row=row,
                     gauge=gauge,
                 )
@@ -141,7 +147,7 @@ class Round:
         """Read the next jobs of a limited lane, few at a time: others have their turns too."""
         if not source.jobs and source.row is not None:
             some = 1 + self._free // len(self._sources)
-            source.jobs = self._read(source.lane, some, source.taken)
+            source.jobs = _read(self._tx, source.lane, some, source.taken)
             if not source.jobs and not source.taken:
                 self._look_again(source)
         return bool(source.jobs)
@@ -162,28 +168,33 @@ class Round:
             source.turn = max(source.rank, self._tx.now - OLDEST) + source.owes
         return bool(source.jobs)
 
-    def _read(self, lane: str, most: int, beyond: int) -> list[tuple[int, str]]:
-        ((text,),) = self._tx.rows("claim_limited", (lane, self._tx.now, most, beyond))
-        return [(rank, job_id) for rank, job_id in reversed(json.loads(text))]
-
     def _write(self) -> None:
         taken = [(s.row, s.gauge, s.taken) for s in self._sources if s.row and s.gauge and s.taken]
         lanes.spend(self._tx, taken)
         group_rows.save(self._tx, list(self._groups.values()))
 
 
+def _read(tx: Tx, lane: str, most: int, beyond: int) -> list[tuple[int, str]]:
+    """The next jobs of a lane, the first last."""
+    ((text,),) = tx.rows("claim_limited", (lane, tx.now, most, beyond))
+    return [(rank, job_id) for rank, job_id in reversed(json.loads(text))]
+
+
 def _is_closed(bounds: Sequence[Bound], now: int) -> bool:
     return any(bound.room(now) == 0 for bound in bounds)
 
 
-def next_in(tx: Tx, queues: Iterable[str]) -> float | None:
-    """Seconds after which it is worth asking these queues again, where only time is needed."""
+def next_in(tx: Tx, unlimited: Sequence[tuple[str, str]]) -> float | None:
+    """Seconds after which it is worth asking again, where only time is needed; `unlimited` as in `take`."""
     groups = group_rows.load(tx)
-    there = [seconds for queue in queues for seconds in _openings(tx, queue, groups)]
+    by_queue: dict[str, list[str]] = {}
+    for lane, queue in unlimited:
+        by_queue.setdefault(queue, []).append(lane)
+    there = [seconds for queue, names in by_queue.items() for seconds in _openings(tx, queue, names, groups)]
     return min(there, default=None)
 
 
-def _openings(tx: Tx, queue: str, groups: Groups) -> Iterable[float]:
+def _openings(tx: Tx, queue: str, unlimited: Sequence[str], groups: Groups) -> Iterable[float]:
     """When a queue opens that lets nothing start, else its groups that do not, else the lanes of those."""
     whole = groups.get(queue)
     limited = [row for row in groups.values() if row.queue == queue and not row.is_queue]
@@ -191,7 +202,7 @@ def _openings(tx: Tx, queue: str, groups: Groups) -> Iterable[float]:
     closed = whole.closed_for(groups, tx.now) if whole else 0.0
     if closed == 0.0:
         yield from (seconds for group in standing for seconds in _opening(tx, group, groups))
-    elif whole and closed and (standing or whole.waiting > sum(row.waiting for row in limited)):
+    elif closed and (standing or any(_read(tx, lane, 1, 0) for lane in unlimited)):
         yield closed
 
 

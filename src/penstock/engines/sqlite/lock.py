@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import fcntl
+import time
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
 
 from penstock.engines.sqlite.forks import Descriptor
+
+LOOK = 0.002  # seconds between tries of one who does not wait for ever
 
 
 class FileLock(AbstractContextManager["FileLock"]):
@@ -23,6 +26,21 @@ class FileLock(AbstractContextManager["FileLock"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.release()
+
+    def take(self, until: float) -> bool:
+        """Take it, where it comes free before `until` by the monotonic clock."""
+        while True:
+            try:
+                fcntl.flock(self._file.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    return False
+                time.sleep(LOOK)
+            else:
+                return True
+
+    def release(self) -> None:
         fcntl.flock(self._file.number, fcntl.LOCK_UN)
 
     def close(self) -> None:
@@ -42,6 +60,14 @@ class FairLock(FileLock):
     def __enter__(self) -> Self:
         with self._turn:
             return super().__enter__()
+
+    def take(self, until: float) -> bool:
+        if not self._turn.take(until):
+            return False
+        try:
+            return super().take(until)
+        finally:
+            self._turn.release()
 
     def close(self) -> None:
         super().close()

@@ -9,7 +9,7 @@ from penstock.engines.sqlite import effects, keys, steps
 from penstock.engines.sqlite.enqueue import insert, state_of
 from penstock.engines.sqlite.instants import HEAD_START_US, micro
 from penstock.engines.sqlite.session import Tx
-from penstock.engines.sqlite.ties import finish, point_to_heir
+from penstock.engines.sqlite.ties import finish, point_to_heir, stand_in
 from penstock.model.job import NewJob
 from penstock.model.states import State
 
@@ -106,6 +106,7 @@ def _link(tx: Tx, job: NewJob, dead_id: str) -> None:
         keys.take_over(tx, job, dead_id)
         keys.set_windows(tx, [job])
     point_to_heir(tx, dead_id, job.id)
+    stand_in(tx, dead_id, job)
     steps.inherit(tx, dead_id, job.id)
     effects.adopt(tx, job)
     tx.change("recovered_from", (dead_id, job.id))

@@ -22,7 +22,7 @@ from penstock.engines.sqlite.store import Store
 from penstock.lent import AsyncLent, Lent, Value
 from penstock.lent.sqlite import Sqlite, fetch
 from penstock.model.clock import Clock
-from penstock.model.errors import EngineError, InvalidOption
+from penstock.model.errors import EngineError
 
 T = TypeVar("T")
 
@@ -80,8 +80,6 @@ class Held:
         with self._ending:
             try:
                 self.connection.let_go()
-                if not self.connection.in_transaction:
-                    raise InvalidOption("the transaction was ended inside ctx.transaction(), before its end")
                 patiently(self.connection, "commit")
             except sqlite3.Error as error:
                 raise typed(error, "sqlite", committing=True) from error
@@ -123,16 +121,10 @@ class AsyncHeld:
         return await self._servant.do(lambda: Rows(self._held.execute(sql, values)))
 
     async def commit(self) -> None:
-        try:
-            await self._servant.do(self._held.commit)
-        finally:
-            self._servant.dismiss()
+        await self._servant.finish(self._held.commit)
 
     async def rollback(self) -> None:
-        try:
-            await self._servant.do(self._held.rollback)
-        finally:
-            self._servant.dismiss()
+        await self._servant.finish(self._held.rollback)
 
 
 class Rows:

@@ -24,7 +24,9 @@ class Servant:
 
     def __init__(self) -> None:
         self._orders: SimpleQueue[_Order | None] = SimpleQueue()
-        threading.Thread(target=self._serve, name="penstock-sqlite-servant", daemon=True).start()
+        self._busy = False
+        self._thread = threading.Thread(target=self._serve, name="penstock-sqlite-servant", daemon=True)
+        self._thread.start()
 
     async def do(self, work: Callable[[], T], undo: Callable[[T], None] | None = None) -> T:
         """Have `work` done; `undo` is called with what it gave where nobody waits for it any more."""
@@ -33,16 +35,27 @@ class Servant:
         self._orders.put(_Order(work, undo, answer, loop))
         return await answer
 
+    async def finish(self, work: Callable[[], T]) -> T:
+        """The last order: when it is answered, the thread is gone."""
+        try:
+            return await self.do(work)
+        finally:
+            self.dismiss()
+            if not self._busy:
+                self._thread.join()
+
     def dismiss(self) -> None:
-        """The last order is the last one."""
+        """There will be no more orders."""
         self._orders.put(None)
 
     def _serve(self) -> None:
         while (order := self._orders.get()) is not None:
+            self._busy = True
             try:
                 done, error = order.work(), None
             except BaseException as raised:  # noqa: BLE001 - it travels to whoever waits
                 done, error = None, raised
+            self._busy = False
             with suppress(RuntimeError):  # the loop is closed: nobody waits
                 order.loop.call_soon_threadsafe(self._answer, order, done, error)
 

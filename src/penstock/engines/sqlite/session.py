@@ -51,6 +51,7 @@ class Tx(Session):
         self.lanes: dict[str, list[int]] = {}  # limited ones: how many more wait and run
         self.has_groups: bool | None = None  # whether anything is limited; None: nobody has looked
         self.needs: dict[str, tuple[str, ...]] | None = None  # breakers, by group; None: likewise
+        self.ahead: dict[str, int] | None = None  # by queue, see `turns`; None: likewise
         self.ran: Counter[tuple[str, str]] = Counter()  # how many more run, by queue and lane
         self._parked: Counter[str] = Counter()
         self._shelves: Counter[tuple[str, str]] = Counter()

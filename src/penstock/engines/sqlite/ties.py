@@ -44,6 +44,7 @@ def put(tx: Tx, jobs: Sequence[NewJob], leads_to: Mapping[str, str]) -> None:
         upstream = (json.dumps([*{edge[2] for edge in edges}]),)
         tx.change("mark_feeding", upstream)
         resolve(tx, [(row["id"], State(row["state"])) for row in tx.rows("ended_among", upstream)])
+        resolve(tx, [(row["id"], State.COMPLETED) for row in tx.rows("gone_among", (_come(jobs, leads_to),))])
 
 
 def resolve(tx: Tx, ended: Iterable[Ended]) -> None:
@@ -74,6 +75,24 @@ def point_to_heir(tx: Tx, dead_id: str, heir: str) -> None:
     """Those who wait for a job that failed wait for the one it is recovered as."""
     if tx.change("edges_to_heir", (heir, dead_id)):
         tx.change("mark_feeding", (json.dumps([heir]),))
+
+
+def stand_in(tx: Tx, dead_id: str, heir: NewJob) -> None:
+    """A recovered job has waited for whom the first one has, and is in its flow."""
+    dead = tx.row("finished", (dead_id,))
+    if dead is None or not dead["traits"] & (TIED | FLOW):
+        return
+    tx.change("edges_copy", (heir.id, dead_id))
+    tx.change("mark_heir", (dead["traits"] & (TIED | FLOW), dead["flow"], heir.id))
+    if dead["flow"]:
+        flows.join(tx, [heir._replace(ties=Ties(flow=flows.named(tx, dead["flow"])))])
+
+
+def _come(jobs: Sequence[NewJob], leads_to: Mapping[str, str]) -> str:
+    """Upstreams that have been there before, as a JSON list."""
+    edges = (edge for job in jobs for edge in (job.ties.after if job.ties else ()))
+    come = (edge.id for edge in edges if edge.has_come or edge.id in leads_to)
+    return json.dumps([leads_to.get(upstream, upstream) for upstream in come])
 
 
 def _columns(tx: Tx, job: NewJob, ties: Ties) -> tuple[Any, ...]:

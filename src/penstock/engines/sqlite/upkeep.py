@@ -17,6 +17,7 @@ from penstock.model.outcome import EXPIRED, UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
 
 _TROUBLED = (State.FAILED, State.CANCELLED)
+UNSHELVED = 1_000  # jobs of one schedule that is gone, in one round
 
 
 def next_due(session: Session) -> float | None:
@@ -102,9 +103,13 @@ def tidy(tx: Tx) -> None:
     """Drop lanes that nobody waits in, and fold the log into the file."""
     tx.fold_log = True
     tx.change("lanes_drop_empty")
-    tx.change("lanes_drop_idle", (tx.now,))
+    tx.change("lanes_drop_idle", {"now": tx.now})
     tx.change("groups_drop_idle", (tx.now,))
     tx.change("keys_drop_over", (tx.now,))
+    for row in tx.rows("shelves_orphaned"):
+        for job in tx.rows("unshelve", (row["shelf"], UNSHELVED)):
+            tx.shelve(job["queue"], job["state"], row["shelf"], -1)
+    tx.change("shelves_drop_empty")
 
 
 def _end_wait(tx: Tx, job_id: str) -> bool:

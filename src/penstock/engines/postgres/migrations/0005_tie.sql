@@ -1,6 +1,7 @@
 -- Tie jobs that were just put in. `made` are those of the `given` that were not there before, `known` is what each of
 -- them is called. `ties` of a job is an object:
---     after         array     of [id, on_failure], where on_failure is "fail", "continue", "ignore" or "wait"
+--     after         array     of [id, on_failure, has_come], where on_failure is "fail", "continue", "ignore" or "wait";
+--                             has_come, false where it is left out, says that where no record is left, it has ended
 --     feeds         boolean   false; true where others may name it that are not put in together with it
 --     flow          array     [id, name]
 --     deadline      number    seconds that it may stay blocked
@@ -12,41 +13,45 @@ create function {schema}.tie(
 language plpgsql as $$
 declare
     upstream_ids uuid[];
+    come_ids uuid[];
 begin
     perform {schema}.join_flows(jobs, made, moment);
-    insert into {schema}.edges (job_id, upstream, on_failure)
-    select distinct on (given[t.place], up.id) given[t.place], up.id, e.value ->> 1
-    from json_array_elements(jobs) with ordinality as t(job, place),
-        json_array_elements(t.job -> 'ties' -> 'after') with ordinality as e(value, nth),
-        -- One of the same call whose key was taken stands for the holder.
-        lateral (select coalesce(known[array_position(given, (e.value ->> 0)::uuid)], (e.value ->> 0)::uuid) as id) up
-    where given[t.place] = any(made)
-    order by given[t.place], up.id, e.nth
-    on conflict do nothing;
-    if not found then
+    with wanted as materialized (
+        -- One of the same call whose key was taken stands for the holder, which has come.
+        select distinct on (t.job_id, up.id) t.job_id, up.id as upstream, e.value ->> 1 as on_failure, e.nth,
+            coalesce((e.value ->> 2)::boolean, false) or o.known <> o.given as come
+        from rows from (json_array_elements(jobs), unnest(given)) as t(job, job_id)
+        join unnest(made) as m(id) on m.id = t.job_id
+        cross join json_array_elements(t.job -> 'ties' -> 'after') with ordinality as e(value, nth)
+        left join unnest(given, known) as o(given, known) on o.given = (e.value ->> 0)::uuid
+        cross join lateral (select coalesce(o.known, (e.value ->> 0)::uuid) as id) up
+        order by t.job_id, up.id, e.nth
+    ),
+    put as (
+        insert into {schema}.edges (job_id, upstream, on_failure)
+        select job_id, upstream, on_failure from wanted on conflict do nothing
+    ),
+    named as (
+        update {schema}.jobs j set after = w.upstream
+        from (select job_id, array_agg(upstream order by nth) as upstream from wanted group by 1) w
+        where j.id = w.job_id
+    )
+    select array_agg(distinct upstream), array_agg(distinct upstream) filter (where come)
+    into upstream_ids, come_ids from wanted;
+    if upstream_ids is null then
         return;
     end if;
 
-    update {schema}.jobs j set after = w.upstream
-    from (
-        select e.job_id, array_agg(e.upstream order by array_position(o.named, e.upstream)) as upstream
-        from {schema}.edges e join (
-            select given[t.place] as id, array_agg(coalesce(
-                known[array_position(given, (e.value ->> 0)::uuid)], (e.value ->> 0)::uuid) order by e.nth) as named
-            from json_array_elements(jobs) with ordinality as t(job, place),
-                json_array_elements(t.job -> 'ties' -> 'after') with ordinality as e(value, nth)
-            group by 1
-        ) o on o.id = e.job_id
-        where e.job_id = any(made) group by 1
-    ) w
-    where j.id = w.job_id;
-
-    upstream_ids := array(select distinct e.upstream from {schema}.edges e where e.job_id = any(made));
     perform {schema}.mark_upstream(upstream_ids, made);
     perform {schema}.follow_heirs(made);
     perform {schema}.ended(array(
         select (f.id, f.state, null, false)::{schema}.ended_job from {schema}.finished f
         where f.id in (select e.upstream from {schema}.edges e where e.job_id = any(made))
+        union all
+        select (c.id, 'completed', null, false)::{schema}.ended_job from unnest(come_ids) as c(id)
+        where not exists (select from {schema}.jobs j where j.id = c.id)
+            and not exists (select from {schema}.finished f where f.id = c.id)
+            and not exists (select from {schema}.dead_letters d where d.job_id = c.id)
     ), moment);
 end
 $$;
@@ -56,7 +61,7 @@ $$;
 create function {schema}.mark_upstream(ids uuid[], made uuid[]) returns void
 language plpgsql as $$
 declare
-    others constant uuid[] := array(select i.id from unnest(ids) as i(id) where i.id <> all(made) order by 1);
+    others constant uuid[] := array(select unnest(ids) except select unnest(made) order by 1);
 begin
     perform {schema}.hold_upstream(o.id, true) from unnest(others) as o(id);
     perform from {schema}.jobs j where j.id = any(others) order by j.id for key share;

@@ -56,6 +56,8 @@ begin
                 due_at = case when h.keep_place then j.due_at else moment + h.delay * interval '1 s' end,
                 rank = case when h.keep_place then j.rank
                             else {schema}.rank_of(moment + h.delay * interval '1 s', j.priority) end,
+                -- What has run does not expire.
+                expires_at = case when h.keep_place and not h.suspect then j.expires_at end,
                 lane = case when h.park is not null then h.park
                             when h.next_lane is not null then h.next_lane
                             when strpos(j.lane, '?') > 0 then j.queue else j.lane end,

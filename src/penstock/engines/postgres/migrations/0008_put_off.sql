@@ -14,9 +14,10 @@ declare
     newcomer record;
     holder {schema}.jobs;
     next_state text;
+    next_lane text;
 begin
     for newcomer in
-        select k.id as holder, i.args, i.owner, i.options, i.priority, i.due_at
+        select k.id as holder, i.args, i.owner, i.options, i.priority, i.due_at, i.lane
         from unnest(items) with ordinality i
         join unnest(known) with ordinality as k(id, nth) on k.nth = i.ordinality and k.id <> i.id
         join {schema}.jobs j on j.id = k.id and j.span = 'debounce'
@@ -31,20 +32,21 @@ begin
         end if;
         next_state := case when holder.state = 'blocked' then 'blocked'
                            when newcomer.due_at > moment then 'delayed' else 'waiting' end;
+        next_lane := case when strpos(newcomer.lane, '?') > 0 then holder.lane else newcomer.lane end;
         update {schema}.jobs j
-        set args = newcomer.args, owner = newcomer.owner, options = newcomer.options, priority = newcomer.priority,
+        set lane = next_lane, args = newcomer.args, owner = newcomer.owner, options = newcomer.options, priority = newcomer.priority,
             state = next_state, due_at = newcomer.due_at,
             rank = {schema}.rank_of(newcomer.due_at, newcomer.priority),
             expires_at = j.expires_at + (newcomer.due_at - j.due_at)
         where j.id = holder.id;
-        if next_state <> holder.state then
+        if (next_state, next_lane) <> (holder.state, holder.lane) then
             insert into {schema}.counts (queue, lane, state, n)
-            select holder.queue, case c.state when 'waiting' then nullif(holder.lane, holder.queue) end, c.state, c.n
-            from (values (holder.state, -1), (next_state, 1)) as c(state, n);
+            select holder.queue, case c.state when 'waiting' then nullif(c.lane, holder.queue) end, c.state, c.n
+            from (values (holder.state, holder.lane, -1), (next_state, next_lane, 1)) as c(state, lane, n);
         end if;
         if next_state = 'waiting' then
-            if strpos(holder.lane, '>') > 0 then
-                insert into {schema}.lane_news (queue, lane) values (holder.queue, holder.lane);
+            if strpos(next_lane, '>') > 0 then
+                insert into {schema}.lane_news (queue, lane) values (holder.queue, next_lane);
             end if;
             perform {schema}.wake(holder.queue);
         end if;

@@ -29,18 +29,27 @@ create table {schema}.limited_lanes (
     spent_until double precision not null default 0,
     cooled_until double precision not null default 0,
     owes_until double precision not null default 0,
-    owes boolean not null default false,
+    line smallint not null default 0,  -- 0: it owes nothing; 1: it does; 2: and its head is older than counts
     head double precision,  -- the rank of its first waiting job; null: there is none
-    turn double precision,  -- the head; of lanes that owe, the head and until when
+    turn double precision,  -- by which its line is in order: the head; the head and until when it owes; the latter alone
     shut_until double precision  -- null: it is open; infinity: until a run has ended
 ) with (fillfactor = 50);
 create index limited_lanes_group on {schema}.limited_lanes (grp, lane collate "C");
-create index limited_lanes_turn on {schema}.limited_lanes (grp, owes, turn)
+create index limited_lanes_turn on {schema}.limited_lanes (grp, line, turn)
     where head is not null and shut_until is null;
 create index limited_lanes_shut on {schema}.limited_lanes (grp, shut_until)
     where head is not null and shut_until is not null;
-create index limited_lanes_owing on {schema}.limited_lanes (grp, owes_until) where owes;
+create index limited_lanes_owing on {schema}.limited_lanes (grp, owes_until)
+    where line > 0 and head is not null and shut_until is null;
+create index limited_lanes_ageing on {schema}.limited_lanes (grp, head)
+    where line = 1 and head is not null and shut_until is null;
 create index limited_lanes_waiting on {schema}.limited_lanes (queue) where head is not null;
+
+-- The clock on which the lanes of a queue work off what they owe: how far it is ahead of the time.
+create table {schema}.turns (
+    queue text primary key,
+    ahead double precision not null
+) with (fillfactor = 50);
 
 create table {schema}.lane_news (
     queue text not null,
@@ -103,15 +112,17 @@ declare
     now constant double precision := {schema}.seconds(moment);
 begin
     update {schema}.limited_lanes l
-    set head = s.head, owes = s.owes,
-        turn = case when s.owes then greatest(s.head, now - 900) + l.owes_until else s.head end,
+    set head = s.head, line = s.line,
+        turn = case s.line when 0 then s.head when 1 then s.head + l.owes_until else l.owes_until end,
         shut_until = case when s.room = 0 then s.opens_at end
     from (
-        select o.lane, h.head, o.owes_until > now as owes,
+        select o.lane, h.head,
+            case when o.owes_until <= now + coalesce(t.ahead, 0) then 0 when h.head > now - 900 then 1 else 2 end as line,
             {schema}.room(k.rate, k.burst, k.concurrency, o.active, o.spent_until, o.cooled_until, now) as room,
             {schema}.opens_at(k.rate, k.burst, k.concurrency, o.active, o.spent_until, o.cooled_until, 1) as opens_at
         from {schema}.limited_lanes o
         join {schema}.groups g on g.name = o.grp
+        left join {schema}.turns t on t.queue = o.queue
         cross join lateral (
             select case when o.keyed then g.key_rate end as rate, case when o.keyed then g.key_burst end as burst,
                 case when o.keyed then g.key_concurrency end as concurrency
@@ -185,7 +196,7 @@ begin
 end
 $$;
 
--- Lanes whose time has come: a rate, a cooldown or what they owed is worked off.
+-- Lanes whose time has come: a rate, a cooldown or what they owed is worked off, or their age counts no more.
 create function {schema}.reopen_lanes(queues text[], moment timestamptz) returns void
 language plpgsql as $$
 declare
@@ -193,13 +204,19 @@ declare
     lanes text[];
 begin
     lanes := array(
-        select l.lane from {schema}.groups g, lateral (
+        select l.lane from {schema}.groups g left join {schema}.turns t on t.queue = g.queue, lateral (
             (select s.lane from {schema}.limited_lanes s
              where s.grp = g.name and s.head is not null and s.shut_until <= now + 1e-6
              order by s.shut_until limit 1000)
             union
-            (select s.lane from {schema}.limited_lanes s where s.grp = g.name and s.owes and s.owes_until <= now
+            (select s.lane from {schema}.limited_lanes s
+             where s.grp = g.name and s.line > 0 and s.head is not null and s.shut_until is null
+                and s.owes_until <= now + coalesce(t.ahead, 0)
              order by s.owes_until limit 1000)
+            union
+            (select s.lane from {schema}.limited_lanes s
+             where s.grp = g.name and s.line = 1 and s.head is not null and s.shut_until is null and s.head <= now - 900
+             order by s.head limit 1000)
         ) l
         where g.queue = any(queues));
     if cardinality(lanes) > 0 then

@@ -19,6 +19,63 @@ language sql immutable as $$
     from unnest(breakers, rooms) with ordinality as b(name, room, nth) where b.name = any(needs)
 $$;
 
+-- The open lanes of these queues, and what is parked there for a worker that knows these tasks by these signatures.
+create function {schema}.open_lanes(queues text[], tasks text[], fingerprints text[])
+returns table (lane text, queue text)
+language sql stable as $$
+    select q.queue, q.queue from unnest(queues) as q(queue)
+    union all
+    select p.lane, p.queue from {schema}.lanes p
+    join unnest(tasks, fingerprints) as t(task, fingerprint)
+        on t.task = p.task and t.fingerprint <> all (string_to_array(coalesce(p.misfit, ''), ','))
+    where p.queue = any(queues)
+$$;
+
+-- Where every lane of a queue that may start something owes, the least that one of them does is forgiven to all.
+create function {schema}.forgive_debts(
+    queues text[], breakers text[], breaker_rooms integer[], moment timestamptz) returns void
+language plpgsql as $$
+declare
+    now constant double precision := {schema}.seconds(moment);
+    forgiven text[];
+begin
+    with q as (
+        select w.queue, coalesce(g.needs, '{}') as needs
+        from unnest(queues) as w(queue)
+        left join {schema}.groups g on g.name = w.queue
+        where {schema}.room(g.rate, g.burst, g.concurrency, g.active, g.spent_until, g.cooled_until, now) > 0
+            and not exists (select from {schema}.queues p where p.name = w.queue and p.paused)
+    ),
+    owing as (
+        select o.queue, min(case
+            when exists (
+                select from {schema}.limited_lanes l
+                where l.grp = o.name and l.line = 0 and l.head is not null and l.shut_until is null) then 0
+            else (
+                select min(l.owes_until) from {schema}.limited_lanes l
+                where l.grp = o.name and l.line > 0 and l.head is not null and l.shut_until is null)
+            end) as until
+        from q
+        join {schema}.groups o on o.queue = q.queue and o.name <> q.queue
+        cross join {schema}.gates(o.needs || q.needs, breakers, breaker_rooms) b
+        where coalesce(b.room, 1) > 0 and {schema}.room(
+            o.rate, o.burst, o.concurrency, o.active, o.spent_until, o.cooled_until, now) > 0
+        group by 1
+    ),
+    written as (
+        insert into {schema}.turns as t (queue, ahead)
+        select o.queue, o.until - now from owing o left join {schema}.turns t on t.queue = o.queue
+        where o.until > now + coalesce(t.ahead, 0)
+        on conflict (queue) do update set ahead = excluded.ahead
+        returning t.queue
+    )
+    select array_agg(w.queue) into forgiven from written w;
+    if forgiven is not null then
+        perform {schema}.reopen_lanes(forgiven, moment);
+    end if;
+end
+$$;
+
 -- What a claim takes, one job after the other over all lanes, by their turns and within their limits; and lanes that
 -- were found shut or empty. `breakers` are those that are not closed, and how many each lets start.
 create function {schema}.choose_by_turns(
@@ -47,25 +104,31 @@ begin
             where not exists (select from {schema}.queues p where p.name = w.queue and p.paused)
         ),
         g as (
-            select o.*, b.gates, q.nth as queue_nth, q.room as queue_room, least(q.room, b.room, {schema}.room(
+            select o.*, b.gates, q.nth as queue_nth, q.room as queue_room,
+                now + coalesce(t.ahead, 0) as debt_clock, least(q.room, b.room, {schema}.room(
                 o.rate, o.burst, o.concurrency, o.active, o.spent_until, o.cooled_until, now)) as room
             from q join {schema}.groups o on o.queue = q.queue and o.name <> q.queue
+            left join {schema}.turns t on t.queue = q.queue
             cross join {schema}.gates(o.needs || q.needs, breakers, breaker_rooms) b
             where q.room > 0
         ),
         l as materialized (
             select g.name as grp, g.queue_nth, g.queue_room, g.gates, g.room as group_room, f.lane,
-                greatest(f.owes_until - now, 0) as owed,
+                greatest(f.owes_until - g.debt_clock, 0) as owed,
                 {schema}.room(
                     case when f.keyed then g.key_rate end, g.key_burst, case when f.keyed then g.key_concurrency end,
                     f.active, f.spent_until, f.cooled_until, now) as room
             from g, lateral (
                 (select s.* from {schema}.limited_lanes s
-                 where s.grp = g.name and s.head is not null and s.shut_until is null and not s.owes
+                 where s.grp = g.name and s.head is not null and s.shut_until is null and s.line = 0
                  order by s.turn limit most_of_all)
                 union all
                 (select s.* from {schema}.limited_lanes s
-                 where s.grp = g.name and s.head is not null and s.shut_until is null and s.owes
+                 where s.grp = g.name and s.head is not null and s.shut_until is null and s.line = 1
+                 order by s.turn limit most_of_all)
+                union all
+                (select s.* from {schema}.limited_lanes s
+                 where s.grp = g.name and s.head is not null and s.shut_until is null and s.line = 2
                  order by s.turn limit most_of_all)
             ) f
             where g.room > 0
@@ -83,13 +146,8 @@ begin
             ) j
         ),
         open_lanes as (
-            select q.queue as lane, q.nth, q.room, q.gates, q.limited from q
-            union all
-            select p.lane, q.nth, q.room, q.gates, q.limited
-            from {schema}.lanes p
-            join q on q.queue = p.queue
-            join unnest(tasks, fingerprints) as t(task, fingerprint)
-                on t.task = p.task and t.fingerprint <> all (string_to_array(coalesce(p.misfit, ''), ','))
+            select o.lane, q.nth, q.room, q.gates, q.limited
+            from {schema}.open_lanes(queues, tasks, fingerprints) o join q on q.queue = o.queue
         )
         select n.id, n.turn, true as limited, n.queue_nth, n.queue_room, n.gates, null as mistaken from (
             select i.*, row_number() over (partition by i.grp order by i.turn, i.id) as nth from in_lanes i
@@ -177,10 +235,12 @@ begin
     ) c
     where g.name = c.name;
     update {schema}.limited_lanes l
-    set active = l.active + c.n, owes_until = greatest(l.owes_until, now) + 10 * c.n,
+    set active = l.active + c.n, 
+        owes_until = greatest(l.owes_until, now + coalesce(t.ahead, 0)) + 10 * c.n,
         spent_until = case when l.keyed and g.key_rate is not null
                            then greatest(l.spent_until, now) + c.n / g.key_rate else l.spent_until end
-    from (select c.lane, count(*) as n from unnest(claimed) c group by 1) c, {schema}.groups g
+    from (select c.lane, c.queue, count(*) as n from unnest(claimed) c group by 1, 2) c
+    left join {schema}.turns t on t.queue = c.queue, {schema}.groups g
     where l.lane = c.lane and g.name = l.grp;
     perform {schema}.look_at_lanes(array(select distinct c.lane from unnest(claimed) c), moment);
     return claimed;

@@ -51,7 +51,9 @@ $$;
 -- Whether a group lets something start, by its limit and its breakers; else after how many seconds it may, infinity
 -- where a run must end first.
 create function {schema}.outlook(g {schema}.groups, moment timestamptz, out open boolean, out opens_in double precision)
-language sql stable as $$
+language plpgsql stable as $$  -- so that it is planned once
+#variable_conflict use_column
+begin
     with n as (select {schema}.seconds(moment) as now),
     l as (
         select {schema}.room(g.rate, g.burst, g.concurrency, g.active, g.spent_until, g.cooled_until, n.now) > 0 as open,
@@ -66,7 +68,9 @@ language sql stable as $$
         from n, {schema}.breakers o, {schema}.breaker_at(o, moment) s
         where o.name = any(g.needs) and o.circuit <> 'closed'
     )
-    select l.open and coalesce(b.open, true), greatest(case when not l.open then l.opens_in end, b.opens_in) from l, b
+    select l.open and coalesce(b.open, true), greatest(case when not l.open then l.opens_in end, b.opens_in)
+    into outlook.open, outlook.opens_in from l, b;
+end
 $$;
 
 -- Whether jobs of a group wait in lanes where no run must end first.
@@ -82,9 +86,11 @@ $$;
 
 -- After how many seconds more may be had, where only time is needed: of a queue that lets nothing start, else of its
 -- groups that do not, else of their lanes.
-create function {schema}.next_opening(queues text[], moment timestamptz) returns double precision
-language sql stable as $$
-    with q as (
+create function {schema}.next_opening(
+    queues text[], tasks text[], fingerprints text[], moment timestamptz) returns double precision
+language plpgsql stable as $$
+begin
+    return (with q as (
         select w.queue, coalesce(s.open, true) as open, s.opens_in
         from unnest(queues) as w(queue)
         left join {schema}.groups g on g.name = w.queue
@@ -103,7 +109,11 @@ language sql stable as $$
             exists (
                 select from {schema}.groups o
                 where o.queue = q.queue and o.name <> q.queue and {schema}.needs_only_time(o.name))
-            or exists (select from {schema}.jobs j where j.lane = q.queue and j.state = 'waiting'))
+            or exists (
+                select from {schema}.open_lanes(array[q.queue], tasks, fingerprints) o
+                where exists (
+                    select from {schema}.jobs j
+                    where j.lane = o.lane and j.state = 'waiting' and (j.expires_at is null or j.expires_at > moment))))
         union all
         select g.opens_in from g where not g.open
         union all
@@ -116,7 +126,8 @@ language sql stable as $$
         ) s
         where g.open
     ) t
-    where t.opens_in > 0 and t.opens_in < 'infinity'
+    where t.opens_in > 0 and t.opens_in < 'infinity');
+end
 $$;
 
 -- Claim from queues of which some have limits, one round after the other, as long as lanes are found other than they
@@ -145,6 +156,11 @@ begin
         exit when most_of_all <= cardinality(claimed);
         breakers := {schema}.hold_breakers(limited, moment);
         busy := busy or breakers.busy;
+        if round = 1 then
+            perform {schema}.forgive_debts(
+                array(select w.queue from unnest(queues, most) as w(queue, most) where w.most > 0 and w.queue = any(limited)),
+                breakers.names, breakers.rooms, moment);
+        end if;
         choice := {schema}.choose_by_turns(
             queues, bounds, most_of_all - cardinality(claimed),
             free - (select count(*)::integer from unnest(claimed) c where c.limited), tasks, fingerprints,
@@ -160,6 +176,6 @@ begin
     end loop;
     more := cardinality(claimed) >= most_of_all
         or (select count(*) from unnest(claimed) c where c.limited) >= free;
-    next_in := least({schema}.next_opening(limited, moment), case when busy then soon end);
+    next_in := least({schema}.next_opening(limited, tasks, fingerprints, moment), case when busy then soon end);
 end
 $$;

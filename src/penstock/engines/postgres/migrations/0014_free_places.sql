@@ -192,7 +192,8 @@ begin
     perform {schema}.recount(queue, moment);
     delete from {schema}.limited_lanes l
     where l.queue = queue and l.head is null and l.active = 0
-        and greatest(l.spent_until, l.cooled_until, l.owes_until) <= now
+        and greatest(l.spent_until, l.cooled_until) <= now
+        and l.owes_until <= now + coalesce((select t.ahead from {schema}.turns t where t.queue = queue), 0)
         and not exists (select from {schema}.lane_news n where n.queue = queue and n.lane = l.lane)
         and not exists (select from {schema}.jobs j where j.lane = l.lane and j.state = 'waiting');
     delete from {schema}.groups g

@@ -8,20 +8,22 @@ wanted as (
 ),
 found as materialized (
     select d.job_id, w.new_id, d.queue, d.task, coalesce(w.args, d.args) as args, d.key, d.is_unique, d.priority,
-        d.max_attempts, d.owner, d.options, d.span, d.span_seconds,
+        d.max_attempts, d.owner, d.options, d.span, d.span_seconds, o.after, o.flow,
         moment.now + w.delay * interval '1 s' as due_at, moment.now,
         case when w.delay > 0 then 'delayed' else 'waiting' end as state
-    from {schema}.dead_letters d join wanted w on w.dead_id = d.job_id cross join moment
+    from {schema}.dead_letters d join wanted w on w.dead_id = d.job_id
+    left join {schema}.finished o on o.id = d.job_id cross join moment
     where d.recovered_as is null
     order by d.job_id for update of d
 ),
 created as (
     insert into {schema}.jobs (id, queue, task, lane, state, args, key, is_unique, priority, max_attempts, rank,
-        created_at, due_at, owner, options, recovered_from, tied, stepped,
+        created_at, due_at, owner, options, recovered_from, after, flow, flow_place, tied, stepped,
         span, span_seconds)
     select new_id, queue, task, queue, state, args, coalesce(key, job_id::text), is_unique, priority,
-        max_attempts, {schema}.rank_of(due_at, priority), now, due_at, owner, options, job_id,
-        exists (select from {schema}.edges e where e.upstream = f.job_id),
+        max_attempts, {schema}.rank_of(due_at, priority), now, due_at, owner, options, job_id, after, flow,
+        case when flow is not null then nextval('{schema}.flow_places') end,
+        flow is not null or exists (select from {schema}.edges e where e.upstream = f.job_id),
         exists (select from {schema}.steps s where s.job_id = f.job_id), span, span_seconds
     from found f
 ),
@@ -48,8 +50,17 @@ marked as (
     update {schema}.dead_letters d set recovered_as = f.new_id, recovered_at = f.now
     from found f where d.job_id = f.job_id
 ),
+joined as (
+    update {schema}.flows l set unfinished = greatest(l.unfinished, 0) + m.n
+    from (select flow, count(*) as n from found where flow is not null group by 1) m where l.id = m.flow
+    returning l.id
+),
+-- While an heir is unfinished, the members of its flow are kept. The flow is locked first, as by those who end in it.
 linked as (
-    update {schema}.finished o set recovered_as = f.new_id from found f where o.id = f.job_id
+    update {schema}.finished o set pinned = o.pinned or o.flow is not null,
+        recovered_as = coalesce((select f.new_id from found f where f.job_id = o.id), o.recovered_as)
+    where o.id = any(array(select job_id from found))
+        or o.flow = any(array(select id from joined))
 ),
 taken as (
     insert into {schema}.keys as k (queue, task, key, job_id, until)

@@ -1,4 +1,4 @@
--- A newcomer replaces payload, owner, options and priority of one that is debounced, and puts its due time off.
+-- A newcomer replaces payload, owner, options, priority and lane of one that is debounced, and puts its due time off.
 
 -- The base of a job in its pieces: see _base.lua.
 local function pieces_of(base)
@@ -22,13 +22,14 @@ end
 
 local function replaced(old, new)
   local was, now = pieces_of(old), pieces_of(new)
-  local flags = was.flags
-  for _, bit in ipairs({ OWNER, OPTIONS }) do
+  local flags, bits = was.flags, { OWNER, OPTIONS }
+  if now.lane:find('?', 3, true) then now.lane = was.lane else bits[3] = LANE end
+  for _, bit in ipairs(bits) do
     flags = flags + ((has(now.flags, bit) and bit or 0) - (has(flags, bit) and bit or 0))
   end
   return table.concat({
     sub(old, 1, 8), sub(new, 9, 16), string.char(flags), sub(new, 18, 18), sub(old, 19, 20), sub(new, 21, 22), was.kind,
-    was.expires, now.owner, was.key, was.lane, now.options, was.heir, now.args,
+    was.expires, now.owner, was.key, now.lane, now.options, was.heir, now.args,
   })
 end
 

@@ -35,8 +35,17 @@ local function lane_after(base, run, e)
   return base.lane:find('?', 1, true) and base.queue or base.lane
 end
 
+-- What has run does not expire.
+local function unexpiring(id, base, run)
+  local raw, at = call('HGET', JOBS, id), 25 + #base.kind -- where how long it may wait stands
+  base.flags, base.expires = base.flags - EXPIRES, nil
+  run.base_flags = run.base_flags - EXPIRES
+  later('HSET', JOBS, id, sub(raw, 1, 16) .. string.char(base.flags) .. sub(raw, 18, at - 1) .. sub(raw, at + 8))
+end
+
 local function run_again(id, run, e, now)
   local base = read_base(call('HGET', JOBS, id))
+  if base.expires and (run.suspect or not e.keep_place) then unexpiring(id, base, run) end
   if not e.keep_place then run.due = now + e.delay end
   if run.attempt == 0 and #run.errors == 0 then run.started = 0 end
   run.lane = lane_after(base, run, e)

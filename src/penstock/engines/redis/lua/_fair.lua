@@ -72,9 +72,26 @@ local function as_source(source, gates, owes, some)
   return source
 end
 
+local function sooner(one, other) return one and other and math.min(one, other) or one or other end
+
+-- Where every lane of a queue that may start something owes, the least that one of them does is forgiven to all.
+local function forgive(queue, groups, now)
+  local least
+  for _, each in ipairs(groups) do
+    if call('EXISTS', set_of(each.group.name, 't')) == 1 then return end
+    for _, letter in ipairs({ 'a', 'd' }) do
+      local first = call('ZRANGE', set_of(each.group.name, letter), 0, 0, 'WITHSCORES')
+      least = sooner(least, tonumber(first[2]))
+    end
+  end
+  local by = least and least - debt_clock(queue, now) or 0
+  if by > 0 then put_on(queue, by) end
+end
+
 -- The lane of a group whose turn is next, its turn and its rank, as far as they must be known.
-local function front_of(group, now)
+local function front_of(group, queue, now)
   local best
+  local clock = debt_clock(queue, now)
   local function consider(letter, name, turn)
     if not best or turn < best.turn then
       best = { set = letter, lane = name, turn = turn, rank = turn, name = name }
@@ -86,22 +103,22 @@ local function front_of(group, now)
     if not name then break end
     local lane = found_in('o', name)
     local rank = tonumber(at) - lane.owing
-    if lane.owing > now and rank > now - OLDEST_TURN or moved == MOST_MOVED then
-      consider('o', name, math.max(rank, now - OLDEST_TURN) + math.max(0, lane.owing - now))
+    if lane.owing > clock and rank > now - OLDEST_TURN or moved == MOST_MOVED then
+      consider('o', name, math.max(rank, now - OLDEST_TURN) + owed(lane, now))
       break
     end
     take_place(lane, now)
     moved = moved + 1
   end
   local aged, owing = unpack(call('ZRANGE', set_of(group, 'a'), 0, 0, 'WITHSCORES'))
-  if aged then consider('a', aged, math.max(tonumber(owing), now) - OLDEST_TURN) end
+  if aged then consider('a', aged, now - OLDEST_TURN + math.max(0, tonumber(owing) - clock)) end
   local free, rank = unpack(call('ZRANGE', set_of(group, 't'), 0, 0, 'WITHSCORES'))
   if free then consider('t', free, math.max(tonumber(rank), now - OLDEST_TURN)) end
   return best
 end
 
 local function offer_front(heap, group, gates, now)
-  local front = front_of(group.name, now)
+  local front = front_of(group.name, group.name:match('^[^>]*'), now)
   if not front then return end
   front.group, front.gates = group, gates
   push(heap, front)
@@ -122,7 +139,7 @@ local function take_up(heap, front, lanes, now)
   if left <= 0 then return end
   local gates = { { left = left }, unpack(front.gates) }
   local source = as_source({ key = lane.key, queue = lane.queue, started = 0, lane = lane }, gates,
-    math.max(0, lane.owing - now), FEW)
+    owed(lane, now), FEW)
   lanes[#lanes + 1] = source
   offer(heap, source, now)
 end
@@ -163,11 +180,16 @@ local function line_up_sources(want, lanes, now)
       local whole = group_at(queue)
       local gates = joined(of_queue[queue], gates_of(whole, of_breaker, now))
       of_queue[queue] = has_limits(whole) and joined(gates, free) or gates
+      local open = {}
       for _, name in ipairs(call('SMEMBERS', p .. 'ready:' .. queue)) do
         local group = group_at(name)
         wake_rested(name, now)
-        local all = joined(gates, free, gates_of(group, of_breaker, now))
-        if may_pass(all) then offer_front(heap, group, all, now) end
+        local all = joined(gates, gates_of(group, of_breaker, now))
+        if may_pass(all) then open[#open + 1] = { group = group, gates = joined(all, free) } end
+      end
+      forgive(queue, open, now)
+      for _, each in ipairs(open) do
+        if may_pass(each.gates) then offer_front(heap, each.group, each.gates, now) end
       end
     end
   end
@@ -222,7 +244,7 @@ local function settle_accounts(want, lanes, now)
       if lane then
         charge(lane.group.limit, lane.group, source.started, now)
         charge(own_limit(lane), lane, source.started, now)
-        lane.owing = math.max(lane.owing, now) + source.started * TURN_COST
+        lane.owing = debt_clock(lane.queue, now) + owed(lane, now) + source.started * TURN_COST
       end
       if lane or has_limits(whole) then want.free = want.free - source.started end
     end
@@ -230,8 +252,6 @@ local function settle_accounts(want, lanes, now)
 end
 
 -- -- afterwards -----------------------------------------------------------------------------------------
-local function sooner(one, other) return one and other and math.min(one, other) or one or other end
-
 -- As `gate`, by the limit of a group and by the breakers it needs.
 local function group_gate(group, now)
   local left, wait = gate(group.limit, group, now)

@@ -34,6 +34,7 @@ local function finish(id, run, state, now, keep)
     if base then let_key_go(id, read_base(base)) end
   end
   if not keep then return forget(id, run, more) end
+  if more and more.s then call('SADD', p .. 'shelves', more.s) end
   run.state, run.finished = state, now
   later('HSET', RUNS, id, write_run(run))
   local queue = queue_of(run.kind)

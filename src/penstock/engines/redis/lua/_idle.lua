@@ -2,7 +2,7 @@
 local function drop_idle(now, some)
   for _, name in ipairs(call('ZRANGEBYSCORE', p .. 'idle', '-inf', score(now), 'LIMIT', 0, some)) do
     local lane = lane_at(name)
-    local busy = math.max(lane.spent, lane.cooled, lane.owing) > now or lane.active > 0
+    local busy = math.max(lane.spent, lane.cooled, now + owed(lane, now)) > now or lane.active > 0
     call('ZREM', p .. 'idle', name)
     if not busy and call('EXISTS', lane.key) == 0 then
       call('HDEL', LIMITED, name)
@@ -27,6 +27,7 @@ local function drop_grouped(now)
     end
     if bare and call('EXISTS', p .. 'ready:' .. queue) == 0 then
       call('HDEL', GROUPED, queue)
+      call('HDEL', TURNS, queue)
       change('HDEL', STANDING, idle)
     end
   end

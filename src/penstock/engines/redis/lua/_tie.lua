@@ -19,14 +19,20 @@ local function follow(upstream, rule)
   return upstream, state
 end
 
--- What its edges come to now: those that are left, and the note of one that cancels it.
+-- Whether one that has come has left nothing that could be waited for.
+local function is_gone(id) return call('HEXISTS', JOBS, id) == 0 and call('HEXISTS', p .. 'dead', id) == 0 end
+
+-- What its edges come to now: those that are left, and the note of one that cancels it. In capitals, see `ties.py`, what
+-- is done when one ends badly that is known to have come.
 local function weigh(edges)
   local all, left, seen = {}, {}, {}
   local free, note
   for i = 1, #edges, 17 do
-    local rule = sub(edges, i + 16, i + 16)
+    local letter = sub(edges, i + 16, i + 16)
+    local rule = letter:lower()
     local named = sub(edges, i, i + 15)
     local upstream, state = follow(holders[named] or named, rule)
+    if letter ~= rule and not state and is_gone(upstream) then state = 'c' end
     if not seen[upstream] then
       seen[upstream] = true
       all[#all + 1] = upstream .. rule

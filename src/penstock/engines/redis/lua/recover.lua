@@ -46,6 +46,17 @@ local function repoint(dead, heir)
   return #edges > 0
 end
 
+-- It has waited for whom the first one has, and is in its flow; whether there are any.
+local function stand_in(dead, heir)
+  local was = more_of(dead)
+  if not (was.a or was.l) then return false end
+  local more = more_of(heir)
+  more.a, more.l = was.a, was.l
+  call('HSET', MORES, heir, write_more(more))
+  if was.l then join_flow(heir, was.l, '', now) end
+  return true
+end
+
 local function link(dead, raw, job)
   local letter = struct.pack('<d', now) .. job.id
   call('HSET', p .. 'dead', dead, sub(raw, 1, 8) .. letter .. sub(raw, 33))
@@ -73,7 +84,8 @@ while at <= #ARGV do
     if job.u then pass_key(dead, job, letter.window) end
     insert(job)
     local stepped = call('COPY', steps_of(dead), steps_of(job.id)) == 1
-    if repoint(dead, job.id) or stepped then flag(job.id) end
+    local stands_in = stand_in(dead, job.id)
+    if repoint(dead, job.id) or stands_in or stepped then flag(job.id) end
     link(dead, raw, job)
     write_all()
     answer[#answer + 1] = job.id

@@ -1,10 +1,13 @@
 #!lua flags=allow-oom
--- Drop lanes that nobody waits in, kinds of which nothing is left, keys whose period is over, limits worked off.
+-- Drop lanes that nobody waits in, kinds of which nothing is left, keys whose period is over, limits worked off; put jobs
+-- of schedules that are gone back on the shelves of their queues.
 -- KEYS 1 prefix
 -- ARGV 1 now or ''
 --@ _keys
 --@ _base
+--@ _run
 --@ _tally
+--@ _more
 --@ _limited
 for _, lane in ipairs(call('HKEYS', p .. 'lanes')) do
   if call('EXISTS', p .. 'lane:' .. lane) == 0 then call('HDEL', p .. 'lanes', lane) end
@@ -19,6 +22,27 @@ for _, field in ipairs(call('ZRANGEBYSCORE', p .. 'periods', '-inf', score(now),
   local held = call('HGET', p .. 'keys', field)
   if held and #held > 16 and struct.unpack('<d', held, 17) <= now then call('HDEL', p .. 'keys', field) end
   call('ZREM', p .. 'periods', field)
+end
+
+local function put_back(list, shelf)
+  local ids = call('ZRANGE', p .. list .. shelf, 0, 999)
+  for i, raw in ipairs(values(RUNS, ids)) do
+    if raw then
+      local run, more = read_run(raw), more_of(ids[i])
+      more.s = nil
+      call('HSET', MORES, ids[i], write_more(more))
+      call('ZADD', p .. list .. queue_of(run.kind), score(run.finished), ids[i])
+    end
+  end
+  change('ZREM', p .. list .. shelf, ids)
+end
+
+for _, shelf in ipairs(call('SMEMBERS', p .. 'shelves')) do
+  if sub(shelf, 1, 1) == '@' and call('HEXISTS', p .. 'schedules', sub(shelf, 2)) == 0 then
+    put_back('ended:', shelf)
+    put_back('troubled:', shelf)
+  end
+  if call('EXISTS', p .. 'ended:' .. shelf, p .. 'troubled:' .. shelf) == 0 then call('SREM', p .. 'shelves', shelf) end
 end
 limits().drop_idle(now, 2000)
 limits().drop_grouped(now)

@@ -333,11 +333,18 @@ create table penstock_limited_lanes (
 ) without rowid;
 
 create index penstock_limited_lanes_line on penstock_limited_lanes (grp, kind, turn_key) where kind is not null;
+create index penstock_limited_lanes_owing on penstock_limited_lanes (grp, owed_until) where kind > 0;
 create index penstock_limited_lanes_change on penstock_limited_lanes (changes_at) where changes_at is not null;
 create index penstock_limited_lanes_opening on penstock_limited_lanes (grp, changes_at)
   where kind is null and changes_at is not null;
 create index penstock_limited_lanes_group on penstock_limited_lanes (grp, lane);
 create index penstock_limited_lanes_idle on penstock_limited_lanes (lane) where waiting = 0 and active = 0;
+
+-- The clock on which the lanes of a queue work off what they owe: how far it is ahead of the time.
+create table penstock_turns (
+  queue text primary key,
+  ahead integer not null
+) without rowid;
 
 create table penstock_breakers (
   name text primary key,

@@ -1,4 +1,4 @@
 update penstock_jobs
 set state = :state, due_at = :due_at, rank = :rank, expires_at = expires_at + :due_at - due_at, priority = :priority,
-    args = :args, owner = :owner, options = :options
+    lane = :lane, args = :args, owner = :owner, options = :options
 where id = :id

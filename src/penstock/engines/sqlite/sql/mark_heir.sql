@@ -1,0 +1,1 @@
+update penstock_jobs set traits = traits | ?, flow = ? where id = ?

@@ -1,0 +1,1 @@
+delete from penstock_shelves where n = 0

@@ -1,0 +1,2 @@
+select distinct shelf from penstock_shelves
+where shelf >= '@' and shelf < 'A' and n > 0 and substr(shelf, 2) not in (select id from penstock_schedules)

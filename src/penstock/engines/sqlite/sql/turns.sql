@@ -1,0 +1,1 @@
+select queue, ahead from penstock_turns
