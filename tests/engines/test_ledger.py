@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -31,7 +32,7 @@ from conformance.kit import (
 )
 from engines.test_background_jobs import COLUMNS
 from penstock import InvalidOption, Penstock
-from penstock.engine import Level, Retention
+from penstock.engine import Level, Reconciled, Retention
 from penstock.engines.postgres.engine import PostgresEngine
 from penstock.ledger.books import SAFE
 from penstock.ledger.database import Say
@@ -516,3 +517,44 @@ async def test_the_ledgers_password_is_shown_nowhere(caplog: pytest.LogCaptureFi
     engine = make_engine(app.url, "s", FakeClock(), "postgresql://u:secret@127.0.0.1:1/d")
     shown += [repr(engine), caplog.text]
     assert not any("secret" in text or "hush" in text for text in shown)
+
+
+# -- people, and workers ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shop(redis: RedisServer, ledger: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Penstock]:
+    """An app whose module the command line finds."""
+    monkeypatch.setenv("PENSTOCK_MIGRATE", "true")
+    made = Penstock(redis.url(), ledger=ledger, schema=f"t_{secrets.token_hex(4)}")
+
+    @made.task
+    async def work(n: int) -> int:
+        return n
+
+    yield made
+    redis.ask("FLUSHALL")
+
+
+async def test_an_operator_can_reconcile_at_once(shop: Penstock, redis: RedisServer) -> None:
+    async with shop:
+        await shop.aenqueue_many([shop.tasks["work"].call(n=n) for n in range(3)])
+        assert (await shop.ops.reconcile()).repairs == 0
+        redis.ask("FLUSHALL")
+        assert await shop.ops.reconcile() == Reconciled(restored=3)
+
+
+async def test_a_worker_goes_on_after_a_flush_by_itself(shop: Penstock, redis: RedisServer) -> None:
+    async with shop:
+        redis.ask("FLUSHALL")
+        working = asyncio.create_task(shop.worker(lease=1.0).run())
+        job = await shop.tasks["work"].aenqueue(n=1)
+        assert await job.aresult(timeout=30) == 1
+        later = [await shop.tasks["work"].using(delay=0.5).aenqueue(n=n) for n in range(3)]
+        redis.ask("FLUSHALL")
+        engine = shop.engine
+        async with asyncio.timeout(60):
+            while not all([await engine.history(job.id) for job in later]):
+                await asyncio.sleep(0.05)
+        working.cancel()
+        await asyncio.wait([working])
