@@ -130,7 +130,9 @@ def dev(
     penstock = load(ref)
     known = counted(len(penstock.tasks), "task")
     say(f"Penstock on {penstock.safe_url}; {known}. Reloads on change. Ctrl-C ends.")
-    wishes = {"grace": 5.0} | ({} if concurrency is None else {"slots": concurrency})
+    wishes: dict[str, Any] = {"grace": 5.0, "tables": True} | (
+        {} if concurrency is None else {"slots": concurrency}
+    )
     options = SupervisorOptions(app_ref=ref, processes=1, wishes=wishes, log_level=log_level.upper())
     _work(options, reload=True, relay=None if penstock.settings.outbox is None else penstock.relay())
 
