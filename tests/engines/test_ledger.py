@@ -314,6 +314,23 @@ async def test_keys_are_held_though_redis_has_forgotten_them(
     assert [(a.id, a.duplicate) for a in answers] == [(held.id, True), (waiting, True)]
 
 
+@pytest.mark.parametrize("keep", [True, False], ids=["kept", "not kept"])
+async def test_what_ends_while_it_is_compared_is_no_repair(
+    engine: LedgeredEngine, keep: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    held = await take(engine)
+    states = engine._inner.states
+
+    async def ends_first(ids: Any) -> Any:
+        await settle(engine, held, keep=keep)
+        return await states(ids)
+
+    engine._inner.states = ends_first  # type: ignore[method-assign]
+    assert (await engine.reconcile(100)).repairs == 0
+    assert "reconciled" not in caplog.text
+    assert await claim(engine) == []
+
+
 async def test_a_step_is_bounded_and_goes_on_where_it_stopped(
     engine: LedgeredEngine, redis: RedisServer
 ) -> None:

@@ -51,10 +51,12 @@ class Reconciler:
     async def _compare(self, lines: Sequence[Line]) -> tuple[int, int]:
         """How many the engine had lost, and how many had ended there."""
         states = await self._engine.states([line.id for line in lines])
-        lost = [line for line, state in zip(lines, states, strict=True) if state is None]
-        over = [
-            line for line, state in zip(lines, states, strict=True) if state is not None and state.finished
-        ]
+        told = dict(zip([line.id for line in lines], states, strict=True))
+        odd = [job_id for job_id, state in told.items() if state is None or state.finished]
+        # A run's end is in its row before the engine hears of it: what ended meanwhile shows now.
+        still = [line for line in (await self._books.lines(odd)).values() if not line.ended] if odd else []
+        lost = [line for line in still if told[line.id] is None]
+        over = [line for line in still if told[line.id] is not None]
         await self._books.restore([line.id for line in lost])
         await self.dispatch(lost)
         for line in lost:
