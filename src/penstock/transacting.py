@@ -11,11 +11,11 @@ from penstock.model.clock import Clock
 from penstock.opening import on_lent, transactions
 from penstock.outbox.effects import SatelliteEffects
 from penstock.tasks.client import Putting
-from penstock.tasks.transacting import Recording, Settling
+from penstock.tasks.transacting import Completing, Recording
 from penstock.tasks.urls import is_redis
 
 
-class StandIn(Putting, Settling, Recording, Protocol):
+class StandIn(Putting, Completing, Protocol):
     """What a sandbox does on lent connections, in the place of an engine."""
 
 
@@ -48,7 +48,7 @@ class AppTransactions:
                 self._made = given, made
             return self._made[1]
 
-    def settling(self) -> Settling:
+    def completing(self) -> Completing:
         if self.stand_in is None:
             self.own()  # refuses where there can be none
         return self.stand_in or self._on_lent()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from typing import Any
 
 import pytest
 
-from penstock import Context, InvalidOption, LeaseLost, NoOp, State, SyncContext
+from penstock import Context, InvalidOption, LeaseLost, NoOp, Retry, State, SyncContext
 from penstock.engine import EffectFilter, Settlement
 from penstock.model.outcome import Released
 from penstock.runtime.running import Stop
@@ -268,6 +269,29 @@ async def test_a_lease_lost_meanwhile_aborts_it(shop: Shop, kind: str) -> None:
     assert [type(error) for error in shop.errors] == [LeaseLost]
     assert await shop.charges() == []
     assert (await shop.look(job.id)).state is State.ACTIVE
+
+
+async def test_a_thread_that_overran_its_timeout_commits_nothing(shop: Shop) -> None:
+    given_up, ended = threading.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def do(ctx: SyncContext, n: int) -> None:
+        if ctx.attempt == 1:
+            assert given_up.wait(30)
+        try:
+            with ctx.transaction() as tx:
+                tx.execute(shop.insert, (n,))
+        finally:
+            loop.call_soon_threadsafe(ended.set)
+
+    shop.do = do
+    job = await shop.pay_sync.using(timeout=0.2, retry=Retry.fixed(2, 60)).aenqueue()
+    await shop.run()  # the run is settled, while its thread goes on
+    assert (await shop.look(job.id)).state is State.DELAYED
+    given_up.set()
+    await ended.wait()
+    assert [type(error) for error in shop.errors] == [LeaseLost]
+    assert await shop.charges() == []
 
 
 async def test_cancelled_inside_the_block_nothing_stays(shop: Shop) -> None:

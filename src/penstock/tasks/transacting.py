@@ -24,6 +24,10 @@ class Recording(Protocol):
     async def aonce(self, lent: AsyncLent, effect: Effect) -> bool: ...
 
 
+class Completing(Settling, Recording, Protocol):
+    """Both, in the jobs' own database."""
+
+
 class Transacting(Protocol):
     """Asked each time: a test moves its app."""
 
@@ -31,8 +35,8 @@ class Transacting(Protocol):
         """Transactions on connections of our own; NotSupported where the engine has none."""
         ...
 
-    def settling(self) -> Settling:
-        """How a run is completed on the user's connection; NotSupported likewise."""
+    def completing(self) -> Completing:
+        """How a run is completed on the user's connection to the jobs' database; NotSupported likewise."""
         ...
 
     def recording(self) -> Recording:

@@ -96,7 +96,7 @@ class SyncTransaction(BaseTransaction):
             self._lent, self._settling, self.recording = self._own.lent, own.on_lent, own.on_lent
         else:
             self._lent = blocking(self._given)
-            self._settling, self.recording = self._transacting.settling(), self._transacting.recording()
+            self._settling = self.recording = self._transacting.completing()
             self._lent.begin()
         self._begun()
         return self
@@ -149,7 +149,7 @@ class Transaction(BaseTransaction):
             self._lent, self._settling, self.recording = self._own.lent, own.on_lent, own.on_lent
         else:
             self._lent = lent(self._given)
-            self._settling, self.recording = self._transacting.settling(), self._transacting.recording()
+            self._settling = self.recording = self._transacting.completing()
             await _done(self._lent.begin())
         self._begun()
         return self
