@@ -12,6 +12,7 @@ from penstock.ledger.database import Database, Rows, Say
 from penstock.ledger.rows import Line, adopt_values, end_values, put_values, save_values
 from penstock.model.ids import id_range, is_id
 from penstock.model.job import Claim, Job, NewJob
+from penstock.tasks.spec import shelf_of
 
 KeyName: TypeAlias = tuple[str, str, str]
 
@@ -176,6 +177,11 @@ class Books:
                 "keep": NO_BOUND if keep is None else keep,
             }
             await self._do("release_keys", values)
+
+    async def unshelve(self, schedules: Sequence[str]) -> None:
+        """Jobs of schedules that are gone count with those of their queue."""
+        shelves = _rows([{"shelf": shelf_of(schedule)} for schedule in schedules])
+        await self.database.run([Say("unshelve", shelves), Say("unshelve_unfinished", shelves)])
 
     async def forget(self, keep: int, older_than: float, limit: int) -> int:
         now = await self.database.now()

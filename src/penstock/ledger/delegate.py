@@ -86,9 +86,6 @@ class Delegate:
     async def put_schedules(self, schedules: Sequence[ScheduleRow]) -> None:
         await (await self._engine()).put_schedules(schedules)
 
-    async def remove_schedules(self, ids: Sequence[str]) -> int:
-        return await (await self._engine()).remove_schedules(ids)
-
     async def pause_schedule(self, schedule_id: str, paused: bool, next_at: datetime | None) -> bool:
         return await (await self._engine()).pause_schedule(schedule_id, paused, next_at)
 

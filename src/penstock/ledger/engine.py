@@ -314,6 +314,11 @@ class LedgeredEngine(Delegate):
             await self._books.release_keys(retention)
         return removed
 
+    async def remove_schedules(self, ids: Sequence[str]) -> int:
+        removed = await (await self._engine()).remove_schedules(ids)
+        await self._books.unshelve(ids)
+        return removed
+
     async def forget(self, keep: int, older_than: float, limit: int) -> int:
         return await self._books.forget(keep, older_than, limit)
 
