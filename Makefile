@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox dst lock clean
+.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox own-table dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -84,6 +84,9 @@ schedules: $(VENV)/.dev ## Kill and restart eight schedulers at random over 200 
 outbox: $(VENV)/.dev ## Kill relays at random, take Redis away for 30 s; each of 50,000 rows has its effect once
 	$(BIN)/python -m tests.chaos.outbox
 	$(BIN)/python -m tests.chaos.outbox_points
+
+own-table: $(VENV)/.dev ## Kill one of eight instances over 205,000 rows of a user's own table every second; each has one output
+	$(BIN)/python -m tests.chaos.own_table
 
 dst: $(VENV)/.dev ## Compare schedules with every minute of 2015 to 2035 in 30 zones (40 minutes)
 	$(BIN)/python -m tests.unit.dst_oracle

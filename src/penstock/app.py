@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -21,6 +21,8 @@ from penstock.outbox.relay import Relay
 from penstock.runtime.host import WorkerHost
 from penstock.runtime.inprocess import InProcessWorker
 from penstock.runtime.options import WorkerOptions
+from penstock.table.declared import Table
+from penstock.table.declaring import Tabling
 from penstock.tasks.access import Access
 from penstock.tasks.breakers import CircuitBreaker, make_breaker
 from penstock.tasks.call import Call
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Penstock(Scheduling):
+class Penstock(Scheduling, Tabling):
     """An app: its queues, its tasks and the engine where their jobs live.
 
     The engine is opened by `async with app:` or `with app:`, or by the first call that needs it.
@@ -92,6 +94,7 @@ class Penstock(Scheduling):
         self.registry = Registry(self.settings, self._client, default)
         self.registry.schedules.source = lambda: self.name
         self._declare = Declare(self.registry.add_task, TaskOptions())
+        self._tables: dict[str, Table] = {}
         _warn_of_unread()
 
     def __repr__(self) -> str:
@@ -362,8 +365,12 @@ class Penstock(Scheduling):
         slots: int | None = None,
         lease: Duration | None = None,
         grace: Duration | None = None,
+        tables: bool | Sequence[str] = False,
     ) -> WorkerHost:
-        """What a worker needs: this app's engine where it is open here, else a new one, opened by it."""
+        """What a worker needs: this app's engine where it is open here, else a new one, opened by it.
+
+        With `tables` its process works on the rows of these too, True: of all that are declared.
+        """
         _warn_of_unread(self.queues)
         chosen = [self.registry.queue(name) for name in (queues or self.queues)]
         self.registry.check_needs()
@@ -384,8 +391,14 @@ class Penstock(Scheduling):
         )
         self._transactions.most = options.slots
         engine = self.engine if self._access.is_open_here else make_engine(self.url, self.schema, self._clock)
+        wanted = tables if isinstance(tables, Sequence) else list(self.tables if tables else ())
         return WorkerHost(
-            engine=engine, registry=self.registry, options=options, url=self.url, schema=self.schema
+            engine=engine,
+            registry=self.registry,
+            options=options,
+            url=self.url,
+            schema=self.schema,
+            beside=self.table_worker(wanted, grace=options.grace) if wanted else None,
         )
 
     def worker(

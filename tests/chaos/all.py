@@ -17,6 +17,7 @@ RUNS = (
     "outbox",
     "outbox_points",
     "effects",
+    "own_table",
 )
 
 

@@ -88,6 +88,7 @@ class Trial:
 
     async def jobs(self) -> list[str]:
         engine = RedisEngine(self.redis, schema=self.schema)
+        await engine.migrate()
         await engine.open()
         found: list[str] = []
         while page := await engine.jobs(JobFilter(), 200, found[-1] if found else None):

@@ -74,7 +74,7 @@ def test_a_job_is_due_and_expires_when_it_would_have_without_the_outbox(job: New
         '[{"id": "x"}]',
         '[{"window": 1}]',
         json.dumps([{"id": "a", "queue": "q", "task": "t", "from_the_future": 1}]),
-        json.dumps([{"id": "a", "queue": "q", "task": "t", "ties": {"after": [["a", "b", "c"]]}}]),
+        json.dumps([{"id": "a", "queue": "q", "task": "t", "ties": {"after": [list("abcdefgh")]}}]),
     ],
 )
 def test_a_row_that_cannot_be_read_says_so(text: str) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncSession
 from sqlalchemy.orm import Session
 
 from penstock import Context, Penstock, RateLimited, Retry, Snooze, SyncContext, Throttle
+from penstock.table import Row, SyncRowContext
 
 app = Penstock("sqlite://:memory:")
 
@@ -116,6 +117,20 @@ def wrong_windows() -> None:
     app.task(unique="finished")  # type: ignore[call-overload]
     plain.using(unique=60)  # type: ignore[call-overload]
     plain.using(unique=Throttle("60"))  # type: ignore[arg-type]
+
+
+def wrong_tables() -> None:
+    async def process(ctx: SyncContext, row: Row) -> None: ...
+    def text(ctx: SyncRowContext, row: Row) -> str:
+        return str(row.id)
+
+    def alone(row: Row) -> None: ...
+
+    app.table("invoices")(process)  # type: ignore[type-var]
+    app.table("invoices")(text)  # type: ignore[type-var]
+    app.table("invoices")(alone)  # type: ignore[type-var]
+    app.table("invoices", batch="ten")  # type: ignore[arg-type]
+    app.table("invoices", columns={})  # type: ignore[call-arg]
 
 
 async def wrong_connections(

@@ -30,6 +30,7 @@ from penstock import (
     Transaction,
     Upstream,
 )
+from penstock.table import Row, RowContext, SyncRowContext
 
 app = Penstock("sqlite://:memory:", settings=Settings(concurrency=20, timeout=None))
 app.queue("email", concurrency=10, retry="external_api", keep_completed=500, keep_failed=1000, keep_for=None)
@@ -164,6 +165,27 @@ async def schedules() -> None:
     await app.aupsert_schedule("d", nothing, every=5)
     assert_type(app.remove_schedule("d"), bool)
     assert_type(await app.aremove_schedule("d"), bool)
+
+
+@app.table(
+    "invoices", output="receipts", source_column="invoice_id", retry="external_api", url="sqlite:///b.db"
+)
+async def process(ctx: RowContext, row: Row) -> dict[str, object]:
+    assert_type(ctx.attempt, int)
+    async with ctx.transaction() as tx:
+        print((await tx.execute("select 1")).fetchone())
+    return {"total": row.total, "tax": row["tax"]}
+
+
+@app.table("documents", url="postgresql://db/books")
+def read(ctx: SyncRowContext, row: Row) -> None:
+    with ctx.transaction() as tx:
+        tx.execute("delete from pages where document = %s", (row.id,))
+
+
+async def beside_a_server() -> None:
+    async with app.table_worker(["invoices"], grace=5) as worker:
+        worker.wake()
 
 
 def connections(

@@ -182,9 +182,9 @@ def test_the_worker_takes_its_processes_from_the_command_or_the_settings(
     run("worker")
     run("dev")
     assert seen == [
-        (2, {"queues": ["email"], "slots": 7}, False),
-        (3, {}, False),
-        (1, {"grace": 5.0}, True),
+        (2, {"queues": ["email"], "slots": 7, "tables": True}, False),
+        (3, {"tables": True}, False),
+        (1, {"grace": 5.0, "tables": True}, True),
     ]
 
 

@@ -105,7 +105,9 @@ def test_doctor_sees_the_outbox(run: Run, user_db: Path) -> None:
     assert "empty: everything is dispatched" in run("doctor").out
 
 
-@pytest.mark.parametrize("url", ["redis://localhost", "sqlite://:memory:", "nonsense"])
+@pytest.mark.parametrize(
+    "url", ["redis://localhost", "mysql://localhost/shop", "sqlite://:memory:", "nonsense"]
+)
 def test_an_outbox_where_none_can_be_is_refused(run: Run, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("PENSTOCK_OUTBOX", url)
     said = run("relay")

@@ -69,6 +69,17 @@ def effects_kept() -> float:
     return pay.effects_for(None)
 
 
+def outbox_url() -> str | None:
+    try:
+        return Penstock(MEMORY).outbox.url
+    except InvalidOption:
+        return None
+
+
+def outbox_kept() -> float:
+    return Penstock(MEMORY, outbox="sqlite:///user.db").relay()._keep_for
+
+
 def result_kept() -> bool:
     app = Penstock(MEMORY)
 
@@ -93,7 +104,7 @@ def processes() -> int:
     """As `penstock worker` asks its supervisor for them."""
     seen: list[int] = []
 
-    async def supervise(told: Any, *, reload: bool) -> int:
+    async def supervise(told: Any, *, reload: bool, relay: object) -> int:
         seen.append(told.processes)
         return 0
 
@@ -111,6 +122,8 @@ EFFECTS: dict[str, tuple[str, Callable[[], Any], Any]] = {
     "PENSTOCK_URL": ("sqlite:///ours.db", lambda: Penstock().url, "sqlite:///ours.db"),
     "REDIS_URL": ("redis://cache", lambda: Penstock().url, "redis://cache"),
     "PENSTOCK_SCHEMA": ("shop", lambda: Penstock(MEMORY).schema, "shop"),
+    "PENSTOCK_OUTBOX": ("sqlite:///user.db", outbox_url, "sqlite:///user.db"),
+    "PENSTOCK_KEEP_OUTBOX_FOR": ("60", outbox_kept, 60),
     "PENSTOCK_ACCEPT_UNSAFE": ("a, b", lambda: options().accept, {"a", "b"}),
     "PENSTOCK_MIGRATE": ("true", lambda: Penstock(MEMORY).settings.migrate, True),
     "PENSTOCK_CONCURRENCY": ("7", lambda: options().slots, 7),

@@ -10,7 +10,19 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli import dlq, doctor, effects, flows, inspect, limits, operate, outbox, schedules, work
+from penstock.cli import (
+    dlq,
+    doctor,
+    effects,
+    flows,
+    inspect,
+    limits,
+    operate,
+    outbox,
+    schedules,
+    tables,
+    work,
+)
 from penstock.cli.output import OutputError, complain, flush, say
 from penstock.model.errors import ActionRefused, EngineUnavailable, JobNotFound, PenstockError
 from penstock.runtime.child import described
@@ -28,7 +40,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for group in (work, inspect, flows, effects, limits, schedules, outbox, doctor, operate):
+for group in (work, inspect, flows, effects, limits, schedules, outbox, tables, doctor, operate):
     group.register(app)
 app.add_typer(dlq.app, name="dlq", help=dlq.HELP, rich_help_panel="Act")
 

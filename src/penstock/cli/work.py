@@ -49,14 +49,23 @@ def worker(
     grace: Annotated[
         float | None, typer.Option(min=0, help="Seconds running jobs get to finish at shutdown")
     ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option("--table", help="Of your own tables only these; give it again for more"),
+    ] = None,
+    no_tables: Annotated[
+        bool, typer.Option("--no-tables", help="Leave the rows of your own tables to others")
+    ] = False,
     reload: Annotated[bool, typer.Option("--reload", help="Restart workers when the code changes")] = False,
     log_level: LevelOption = "info",
 ) -> None:
     """Run jobs: a supervisor and its worker processes.
 
+    They work on the rows of tables that are declared with app.table, too.
     Ctrl-C or SIGTERM drains; a second one hands running jobs back at once.
     """
-    wishes = {"queues": queue, "slots": concurrency, "lease": lease, "grace": grace}
+    tables = not no_tables and (table or True)
+    wishes = {"queues": queue, "slots": concurrency, "lease": lease, "grace": grace, "tables": tables}
     options = SupervisorOptions(
         app_ref=find_ref(app),
         processes=_processes_by_environment() if processes is None else processes,
@@ -121,7 +130,9 @@ def dev(
     penstock = load(ref)
     known = counted(len(penstock.tasks), "task")
     say(f"Penstock on {penstock.safe_url}; {known}. Reloads on change. Ctrl-C ends.")
-    wishes = {"grace": 5.0} | ({} if concurrency is None else {"slots": concurrency})
+    wishes: dict[str, Any] = {"grace": 5.0, "tables": True} | (
+        {} if concurrency is None else {"slots": concurrency}
+    )
     options = SupervisorOptions(app_ref=ref, processes=1, wishes=wishes, log_level=log_level.upper())
     _work(options, reload=True, relay=None if penstock.settings.outbox is None else penstock.relay())
 

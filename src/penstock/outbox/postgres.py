@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 from psycopg import IsolationLevel
+from psycopg.pq import TransactionStatus
 
 from penstock import crash_points
 from penstock.engines.postgres import failures
@@ -37,7 +38,6 @@ from penstock.outbox.tables import plan, sql
 
 CHANNEL = "penstock_outbox"
 _NO_TABLE = {"42P01", "42703"}  # undefined_table, undefined_column
-_NOWHERE = {"3F000"}  # no schema in the search path to create in
 # While the engine takes the rows our transaction stands still, which some servers end early.
 _PATIENCE = "select set_config('idle_in_transaction_session_timeout', '120s', true)"
 _LOCK = "select pg_advisory_xact_lock(hashtextextended('penstock outbox', 0))"
@@ -131,7 +131,7 @@ class PostgresStore:
     # -- connection -----------------------------------------------------------------------------------
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[Session]:
-        """The connection; where the work on it fails it is not used again."""
+        """The connection; where it fails, or its work is left halfway, it is not used again."""
         session = self._session
         if session is None or session.closed:
             session = self._session = await self._pool.connect()
@@ -139,13 +139,14 @@ class PostgresStore:
             await session.set_isolation_level(IsolationLevel.READ_COMMITTED)
         try:
             yield session
-        except BaseException as error:
-            self._session = None
-            lost = isinstance(error, psycopg.Error) and failures.is_lost(error, session.broken)
+        except psycopg.Error as error:
+            lost = failures.is_lost(error, session.broken)
             await session.close()
-            if isinstance(error, psycopg.Error):
-                raise _typed(error, lost=lost) from error
-            raise
+            raise _typed(error, lost=lost) from error
+        finally:
+            if session.closed or session.pgconn.transaction_status != TransactionStatus.IDLE:
+                self._session = None
+                await session.close()
 
     async def _rows(self, session: Session, name: str, **values: Any) -> Rows:
         cursor = await session.execute(self._sql[name], self._values(**values))

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from penstock.lent import Dialect
 from penstock.model.errors import InvalidOption, SchemaMissing
-from penstock.tasks.urls import in_memory, is_redis, is_sqlite
+from penstock.tasks.urls import in_memory
 
 STEP = 500  # rows of a round
 STEP_BYTES = 4 * 1_048_576  # of a round, unless one row alone has more
@@ -125,9 +125,10 @@ def explained(table: str) -> Iterator[None]:
 
 def dialect_of(url: str) -> Dialect:
     """In which SQL the outbox of this URL is; InvalidOption where none can be."""
-    if is_redis(url) or "://" not in url or in_memory(url):
+    scheme = url.partition("://")[0]
+    if scheme not in ("sqlite", "postgresql", "postgres") or in_memory(url):
         raise InvalidOption(
             "the outbox must be in your own database, PostgreSQL or a file of SQLite; write "
             "outbox='postgresql://…' or outbox='sqlite:///…', or set PENSTOCK_OUTBOX"
         )
-    return "sqlite" if is_sqlite(url) else "postgresql"
+    return "sqlite" if scheme == "sqlite" else "postgresql"

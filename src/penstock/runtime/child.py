@@ -17,7 +17,7 @@ from penstock.engine import CancelOrder, Orders
 from penstock.model.errors import PenstockError
 from penstock.runtime.board import Board
 from penstock.runtime.forking import load_to_fork
-from penstock.runtime.host import WorkerHost, WorkerSource
+from penstock.runtime.host import Beside, WorkerHost, WorkerSource
 from penstock.runtime.orphan import die_with_parent
 from penstock.runtime.safety import check_safety
 from penstock.runtime.warm import Warm, WarmProcess
@@ -71,6 +71,9 @@ async def _main(
             await open_app.enter_async_context(app)
             host = app.worker_host(app_ref=config["app"], **config["wishes"])
             await check_safety(host.engine, host.options.accept)
+            if host.beside is not None:
+                open_app.push_async_callback(host.beside.close)
+                await host.beside.open()
         except Exception as error:  # noqa: BLE001 - as above
             _failed(link, error)
         else:
@@ -94,24 +97,35 @@ async def _work(host: WorkerHost, warm: Warm, link: socket.socket, board_fd: int
     options = host.options
     board = Board.shared(board_fd, options.slots, options.lease)
     worker = Worker(host.engine, host.registry, options, board, warm)
+    beside = host.beside
     reader, writer = await asyncio.open_connection(sock=link, limit=MAX_LINE)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, worker.drain)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _drain, worker, beside)
     writer.write(pack(_hello(host, worker)))
     why = "it was told to before it began"
     if "go" in await _read(reader):
-        await _run(worker, reader)
+        await _run(worker, beside, reader)
         why = _why(worker)
     with contextlib.suppress(ConnectionError):
         writer.write(pack({"leaving": why}))
         await writer.drain()
 
 
-async def _run(worker: Worker, reader: asyncio.StreamReader) -> None:
-    listening = asyncio.create_task(_listen(reader, worker))
+async def _run(worker: Worker, beside: Beside | None, reader: asyncio.StreamReader) -> None:
+    listening = asyncio.create_task(_listen(reader, worker, beside))
+    other = None if beside is None else asyncio.create_task(beside.work())
     try:
         await worker.run()
+        if beside is not None and other is not None:
+            beside.drain()
+            await other
     finally:
         listening.cancel()
+
+
+def _drain(worker: Worker, beside: Beside | None, *, now: bool = False) -> None:
+    worker.drain(now=now)
+    if beside is not None:
+        beside.drain(now=now)
 
 
 def _why(worker: Worker) -> str:
@@ -134,10 +148,10 @@ def _hello(host: WorkerHost, worker: Worker) -> dict[str, Any]:
     }
 
 
-async def _listen(reader: asyncio.StreamReader, worker: Worker) -> None:
+async def _listen(reader: asyncio.StreamReader, worker: Worker, beside: Beside | None) -> None:
     while message := await _read(reader):
         if "drain" in message:
-            worker.drain(now=message["drain"] == "now")
+            _drain(worker, beside, now=message["drain"] == "now")
         if "orders" in message:
             given_up, cancel, paused = message["orders"]
             orders = Orders(given_up, tuple(CancelOrder(*c) for c in cancel), frozenset(paused))

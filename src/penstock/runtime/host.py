@@ -12,6 +12,18 @@ from penstock.tasks.registry import Registry
 from penstock.tasks.task import Task
 
 
+class Beside(Protocol):
+    """What a worker process does beside its jobs, until it is told to drain."""
+
+    async def open(self) -> None: ...
+
+    async def work(self) -> object: ...
+
+    def drain(self, *, now: bool = False) -> None: ...
+
+    async def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerHost:
     engine: Engine
@@ -21,6 +33,7 @@ class WorkerHost:
         repr=False
     )  # with its credentials: it travels by pipe to the supervisor and nowhere else
     schema: str
+    beside: Beside | None = None
 
 
 class WorkerSource(Protocol):

@@ -44,6 +44,11 @@ class Threads:
             with self._lock:
                 self._idle += 1
 
+    @property
+    def busy(self) -> int:
+        """Threads that have work in hand, or are just about to lay it down."""
+        return len(self._busy)
+
     def close(self, patience: float = 1.0) -> None:
         """Let idle threads end, and wait a little for them; those left behind end with the process."""
         for _ in self._all:

@@ -1,0 +1,2 @@
+create unique index {concurrently}if not exists {index} on {output} ({source})
+    where {source} is not null

@@ -1,0 +1,2 @@
+create index {concurrently}if not exists {index} on {table} ({started_at})
+    where {status} = {started}

@@ -1,0 +1,45 @@
+"""What PostgreSQL's catalog says about the table and its output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.engines.statements import load
+from penstock.table.declared import Table
+from penstock.table.names import composed
+from penstock.table.shape import Column, Shape
+from penstock.table.statements import qualified
+
+Look = Callable[[str, str], list[tuple[Any, ...]]]  # a statement about the relation of this name
+
+_CATALOG = load("penstock.table.postgres", "catalog")
+
+
+def trigger_of(table: Table) -> str:
+    return composed(table.name, "penstock_wake")
+
+
+def read_shape(table: Table, look: Look) -> Shape:
+    """What is there now; no columns for what is no table."""
+    source = qualified(table, table.table)
+    output = None if table.output is None else qualified(table, table.output)
+    place = look(_CATALOG["place"], source)
+    indexes = look(_CATALOG["indexes"], source)
+    made = look(_CATALOG["indexes"], output) if output else []
+    return Shape(
+        columns=_columns(source, look),
+        output=_columns(output, look) if output else {},
+        once=any(column == table.source_column for _, _, column in made if column),
+        indexes=frozenset(name for name, valid, _ in indexes + made if valid),
+        invalid=frozenset(name for name, valid, _ in indexes + made if not valid),
+        schema=place[0][0] if place else None,
+        wakes=(trigger_of(table),) in look(_CATALOG["triggers"], source),
+    )
+
+
+def _columns(name: str, look: Look) -> dict[str, Column]:
+    place = look(_CATALOG["place"], name)
+    if not place or not place[0][1]:
+        return {}
+    return {column: Column(kind, length) for column, kind, length in look(_CATALOG["columns"], name)}

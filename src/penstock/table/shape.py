@@ -1,0 +1,39 @@
+"""What a database says about the user's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as it is declared."""
+
+    type: str
+    length: int | None = None  # of text that may not be longer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The table, its output and their indexes as they are now."""
+
+    columns: Mapping[str, Column]  # of the table; none: there is no such table
+    output: Mapping[str, Column] = field(default_factory=dict)
+    once: bool = False  # a unique index lets the output have one row per source
+    indexes: frozenset[str] = frozenset()
+    invalid: frozenset[str] = frozenset()  # indexes of which only a failed beginning is there
+    schema: str | None = None  # in which the table was found
+    wakes: bool = False  # a trigger tells of new rows
+    folded: bool = False  # the case of names means nothing, and here they are in lower case
+
+    def column(self, name: str) -> Column | None:
+        """A column of the table."""
+        return self.columns.get(self._folded(name))
+
+    def of_output(self, name: str) -> Column | None:
+        """A column of the output."""
+        return self.output.get(self._folded(name))
+
+    def _folded(self, name: str) -> str:
+        return name.lower() if self.folded else name

@@ -1,0 +1,1 @@
+"""The user's table in an SQLite file."""

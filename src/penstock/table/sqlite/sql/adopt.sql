@@ -1,0 +1,4 @@
+-- Rows that somebody started without saying when count as started from now on.
+update {table}
+set {started_at} = {now}
+where {status} = {started} and {started_at} is null

@@ -1,0 +1,13 @@
+-- Starts the next queued rows, each once: the transaction is immediate, so nobody else writes meanwhile.
+update {table}
+set {status} = {started},
+    {started_at} = {now},
+    {token} = lower(hex(randomblob(16))),
+    {attempts} = coalesce({attempts}, 0) + 1
+where {id} in (
+    select {id} from {table}
+    where {status} = {queued} and {retry_at} is null
+    order by {order_by}, {id}
+    limit :limit
+)
+returning {id}

@@ -1,0 +1,1 @@
+"""Work on tables of the user's own, on SQLite and PostgreSQL."""
