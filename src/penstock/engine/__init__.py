@@ -130,398 +130,84 @@ claim, call `release` with its request id; after an unknown settle, settle again
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Protocol
 
-from penstock.lent import AsyncLent, Dialect, Lent
+from penstock.engine.effects import Effect, EffectFilter, EffectName, EffectRecord
+from penstock.engine.limiting import Entry, Group, GroupState, LaneState
+from penstock.engine.looking import DeadFilter, Flow, HistoryFilter, JobFilter, Parked, QueueState, Recovery
+from penstock.engine.running import (
+    CancelOrder,
+    Claimed,
+    Judge,
+    Orders,
+    Rescued,
+    Settled,
+    Settlement,
+    Want,
+    WorkerInfo,
+)
+from penstock.engine.scheduling import (
+    STILL_RUNS,
+    STILL_WAITS,
+    TICKS_KEPT,
+    DueSchedules,
+    Overlap,
+    ScheduleRow,
+    Tick,
+    TickRecord,
+)
+from penstock.engine.transactions import AsyncTransaction, OnLent, Transaction, Transactions
+from penstock.engine.upkeep import Finding, Level, Reconciled, Retention
 from penstock.model.breaker import Breaker, BreakerState, Circuit
-from penstock.model.job import Claim, DeadLetter, Enqueued, Held, Job, NewJob
-from penstock.model.limits import NO_LIMIT, Limit
-from penstock.model.outcome import Outcome
+from penstock.model.job import DeadLetter, Enqueued, Job, NewJob
 from penstock.model.record import Record
-from penstock.model.states import State, Status
-
-Judge: TypeAlias = Callable[[Held], Outcome]
-
-
-class Want(NamedTuple):
-    """What a worker can take now."""
-
-    worker: str
-    request: str  # fresh for each call: names what this call claimed, should its answer be lost
-    queues: Mapping[str, int]  # queue -> how many from it at most
-    limit: int  # how many in all
-    tasks: Mapping[str, str]  # task name -> fingerprint of its signature
-    free: int  # how many can begin at once: no more come from where there are limits
-
-
-class Settlement(NamedTuple):
-    """The end of one run."""
-
-    id: str
-    token: str
-    outcome: Outcome
-    ran_for: float = 0.0  # seconds
-    keep: bool = True  # False: a completed job leaves no record
-    then: tuple[NewJob, ...] = ()  # put in with it, where it is accepted and completes the run
-    remember: bool = True  # False: without `keep` it leaves nothing in the history either
-
-
-class Claimed(NamedTuple):
-    """The answer to a claim."""
-
-    claims: list[Claim]
-    next_in: float | None = None  # seconds after which more may be had, where only time is needed for it
-    fence: int = 0  # greater than that of every claim before, where there is one (Redis)
-
-
-class Settled(NamedTuple):
-    """The answer to a settle: for each settlement whether it was accepted; and the next claims."""
-
-    accepted: list[bool]
-    claims: list[Claim]
-    expired: bool = False  # the worker in `want` is not alive any more
-    next_in: float | None = None  # as of a claim
-    fence: int = 0  # as of a claim
-
-
-class Reconciled(NamedTuple):
-    """What one step of a reconciliation has repaired."""
-
-    dispatched: int = 0  # accepted, and not put into the engine yet
-    restored: int = 0  # lost by the engine
-    ended: int = 0  # ended in the engine, which only it knew
-    after: str | None = None  # where the next step goes on; None: all was compared
-
-    @property
-    def repairs(self) -> int:
-        return self.dispatched + self.restored + self.ended
-
-
-class CancelOrder(NamedTuple):
-    job_id: str
-    token: str
-
-
-class Orders(NamedTuple):
-    """What a heartbeat brings back."""
-
-    given_up: bool = False
-    cancel: tuple[CancelOrder, ...] = ()
-    paused: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerInfo:
-    """A worker process: who it is and what it does."""
-
-    id: str
-    name: str  # host:pid, for people
-    queues: tuple[str, ...]
-    slots: int
-    started_at: datetime | None = None
-    expires_at: datetime | None = None
-    active: int = 0
-    alive: bool = True
-
-
-class Rescued(NamedTuple):
-    """One job taken back from a worker that is gone."""
-
-    id: str
-    queue: str
-    task: str
-    worker: str
-    state: State
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """How much of the past one queue keeps. None is no bound of that kind."""
-
-    queue: str
-    keep_completed: int | None = 1_000
-    keep_failed: int | None = 5_000  # of failed and cancelled jobs together
-    max_age: float | None = None  # seconds since the end, completed, failed and cancelled alike
-    remember: bool = True  # what is pruned goes to the history
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobFilter:
-    """Which jobs to list. Empty means all; newest first.
-
-    Found by time are jobs whose id was made within a minute of their creation; near the ends of the range
-    others may be left out.
-    """
-
-    queue: str | None = None
-    task: str | None = None
-    state: State | None = None
-    owner: str | None = None
-    key: str | None = None
-    since: datetime | None = None  # created at or after
-    until: datetime | None = None  # created before
-    parked: bool | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryFilter:
-    """Which jobs that have ended to list. Empty means all; newest first. As to times, see JobFilter."""
-
-    queue: str | None = None
-    task: str | None = None
-    status: Status | None = None
-    owner: str | None = None
-    key: str | None = None
-    since: datetime | None = None  # created at or after
-    until: datetime | None = None  # created before
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeadFilter:
-    """Which dead letters to list. Those already recovered only where asked for; newest first."""
-
-    queue: str | None = None
-    task: str | None = None
-    reason: str | None = None
-    since: datetime | None = None  # failed at or after
-    until: datetime | None = None
-    recovered: bool = False
-
-
-class Recovery(NamedTuple):
-    """Recover one dead letter as a new job; `args` replaces the payload where given."""
-
-    dead_id: str
-    new_id: str
-    args: str | None = None
-    delay: float = 0.0
-
-
-class Effect(NamedTuple):
-    """An effect about to be made."""
-
-    task: str
-    key: str  # the job's
-    name: str
-    job_id: str
-    keep_for: float  # seconds that its record is kept, at least
-
-
-class EffectRecord(NamedTuple):
-    """An effect that was made."""
-
-    task: str
-    key: str
-    name: str
-    job_id: str  # the job that made it, or the one that was recovered from it
-    first_at: datetime
-    expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EffectFilter:
-    """Which effects to list. Empty means all; sorted by task, key and name."""
-
-    task: str | None = None
-    key: str | None = None
-    name: str | None = None
-
-
-class EffectName(NamedTuple):
-    """What tells one effect from the others."""
-
-    task: str
-    key: str
-    name: str
-
-
-class Parked(NamedTuple):
-    """A parked lane: what waits there and why."""
-
-    lane: str
-    queue: str
-    task: str
-    reason: str
-    jobs: int
-
-
-class Group(NamedTuple):
-    """Lanes under one limit: see "Lanes and limits" above."""
-
-    name: str
-    limit: Limit = NO_LIMIT  # of all its lanes together
-    per_key: Limit = NO_LIMIT  # of each lane that has a key
-    needs: tuple[str, ...] = ()  # breakers
-
-
-class GroupState(NamedTuple):
-    """A group as it stands. Of a queue's own group only what limits count is known."""
-
-    group: Group
-    active: int  # jobs of it that run
-    cooled_for: float | None  # seconds for which it starts nothing
-
-
-class LaneState(NamedTuple):
-    """A limited lane that holds jobs, or whose limits are not worked off yet."""
-
-    lane: str
-    waiting: int
-    active: int
-    opens_in: float | None  # seconds until it may start something; None: now, or when a run has ended
-
-
-class Entry(NamedTuple):
-    """The answer to one who asks a breaker: whether to go on; else after how many seconds to ask again."""
-
-    allowed: bool
-    retry_in: float | None = None  # None: when a probe has ended
-
-
-Overlap: TypeAlias = Literal["allow", "skip", "queue"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScheduleRow:
-    """A schedule as it is stored."""
-
-    id: str
-    spec: str  # JSON text: what it is, which engines do not read
-    source: str | None = None  # who declares it; None: put in at run time
-    next_at: datetime | None = None  # when the next tick is due; None: there is none
-    paused: bool = False
-    last_due: datetime | None = None  # of the latest tick
-    last_job: str | None = None  # the latest job that a tick has made
-
-
-class DueSchedules(NamedTuple):
-    """Schedules whose next tick is due, and the engine's time, by which their ticks are judged."""
-
-    schedules: list[ScheduleRow]  # the longest due first
-    next_in: float | None  # seconds until the next of the others is due; None: none will be
-    now: datetime
-
-
-class Tick(NamedTuple):
-    """One tick to be fired."""
-
-    schedule: str
-    due: datetime  # the schedule's `next_at`
-    next_at: datetime | None  # of the tick after it
-    job: NewJob | None  # None: the tick is let pass
-    overlap: Overlap = "allow"  # what becomes of the job while the one before is unfinished
-    note: str | None = None  # why it is let pass, or what else there is to say; kept with the tick
-
-
-class TickRecord(NamedTuple):
-    """A tick that was fired, or let pass."""
-
-    due: datetime
-    fired_at: datetime
-    job_id: str | None
-    note: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flow:
-    """A flow: its members in the order in which they were put in."""
-
-    id: str
-    name: str
-    created_at: datetime
-    unfinished: int
-    jobs: tuple[Job, ...] = ()
-
-
-TICKS_KEPT = 100  # of each schedule
-STILL_RUNS = "the run before had not ended"  # the note of a tick that is let pass by overlap "skip"
-STILL_WAITS = "another run was waiting behind the one before"  # and by "queue"
-
-
-class Level(StrEnum):
-    """How bad a finding is.
-
-    What is unsafe keeps a worker from starting, unless it is accepted by name; what is unusable cannot even
-    be opened, and no accepting helps.
-    """
-
-    OK = "ok"
-    WARNING = "warning"
-    UNSAFE = "unsafe"
-    UNUSABLE = "unusable"
-
-
-class Finding(NamedTuple):
-    """One thing that a look at the place where jobs live has found."""
-
-    name: str
-    level: Level
-    text: str  # what is so; where it is not well, what that means and what to do
-
-
-@dataclass(frozen=True, slots=True)
-class QueueState:
-    """What the engine knows of a queue."""
-
-    queue: str
-    paused: bool
-    counts: Mapping[State, int]
-
-
-class Transaction(Protocol):
-    """A transaction on a connection of our own to the engine's database; what ends it gives that up."""
-
-    @property
-    def lent(self) -> Lent:
-        """The connection, for the verbs on lent ones."""
-        ...
-
-    def execute(self, sql: str, values: Any) -> Any:
-        """Run a statement of the user's; the driver's cursor."""
-
-    def commit(self) -> None:
-        """OutcomeUnknown where nobody knows whether it was."""
-
-    def rollback(self) -> None:
-        """Undo it all; fails for no reason that matters."""
-
-
-class AsyncTransaction(Protocol):
-    """The same, awaited."""
-
-    @property
-    def lent(self) -> AsyncLent: ...
-
-    async def execute(self, sql: str, values: Any) -> Any: ...
-
-    async def commit(self) -> None: ...
-
-    async def rollback(self) -> None: ...
-
-
-class Transactions(Protocol):
-    """Transactions in the engine's database for those who have no connection to lend.
-
-    One may last as long as others can wait: on SQLite, where it keeps every other writer out, less than a
-    third of `lease` seconds in all, TransactionTooLong; on PostgreSQL `lease` seconds without a statement,
-    after which the server ends it. Connections are opened when needed and kept for the next one.
-    """
-
-    @property
-    def on_lent(self) -> OnLent:
-        """The verbs on such a connection."""
-        ...
-
-    def begin(self, lease: float) -> Transaction: ...
-
-    async def abegin(self, lease: float) -> AsyncTransaction: ...
-
-    def close(self) -> None:
-        """Let go of every connection that is not in use."""
+from penstock.model.states import State
+
+__all__ = [
+    "STILL_RUNS",
+    "STILL_WAITS",
+    "TICKS_KEPT",
+    "AsyncTransaction",
+    "CancelOrder",
+    "Claimed",
+    "DeadFilter",
+    "DueSchedules",
+    "Effect",
+    "EffectFilter",
+    "EffectName",
+    "EffectRecord",
+    "Engine",
+    "Entry",
+    "Finding",
+    "Flow",
+    "Group",
+    "GroupState",
+    "HistoryFilter",
+    "JobFilter",
+    "Judge",
+    "LaneState",
+    "Level",
+    "OnLent",
+    "Orders",
+    "Overlap",
+    "Parked",
+    "QueueState",
+    "Reconciled",
+    "Recovery",
+    "Rescued",
+    "Retention",
+    "ScheduleRow",
+    "Settled",
+    "Settlement",
+    "Tick",
+    "TickRecord",
+    "Transaction",
+    "Transactions",
+    "Want",
+    "WorkerInfo",
+]
 
 
 class Engine(Protocol):
@@ -816,43 +502,4 @@ class Engine(Protocol):
 
     async def parked(self) -> list[Parked]:
         """Every parked lane that holds jobs."""
-        ...
-
-
-class OnLent(Protocol):
-    """What an engine can do on a connection of the caller's: see "Lent connections" above."""
-
-    dialect: Dialect
-
-    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
-        """Put jobs in, as `Engine.enqueue` does.
-
-        `again` must be said where an id may be known: a transaction may not survive to be told so. A
-        connection to another database than the engine's is InvalidOption, where that can be seen.
-        """
-        ...
-
-    async def aenqueue(
-        self, lent: AsyncLent, jobs: Sequence[NewJob], *, again: bool = False
-    ) -> list[Enqueued]:
-        """`enqueue` on a connection whose calls are awaited."""
-        ...
-
-    def settle(self, lent: Lent, end: Settlement) -> bool:
-        """Complete a run, and put in what follows; False, and nothing changes, where it has passed on."""
-        ...
-
-    async def asettle(self, lent: AsyncLent, end: Settlement) -> bool:
-        """`settle` on a connection whose calls are awaited."""
-        ...
-
-    def once(self, lent: Lent, effect: Effect) -> bool:
-        """Record an effect; whether it is the first of its name for this task and key.
-
-        Where another transaction has recorded it and is still open, this waits for its end.
-        """
-        ...
-
-    async def aonce(self, lent: AsyncLent, effect: Effect) -> bool:
-        """`once` on a connection whose calls are awaited."""
         ...

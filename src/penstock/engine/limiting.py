@@ -1,0 +1,40 @@
+"""Limits and breakers, as they are declared and as they stand."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from penstock.model.limits import NO_LIMIT, Limit
+
+
+class Group(NamedTuple):
+    """Lanes under one limit: see "Lanes and limits" above."""
+
+    name: str
+    limit: Limit = NO_LIMIT  # of all its lanes together
+    per_key: Limit = NO_LIMIT  # of each lane that has a key
+    needs: tuple[str, ...] = ()  # breakers
+
+
+class GroupState(NamedTuple):
+    """A group as it stands. Of a queue's own group only what limits count is known."""
+
+    group: Group
+    active: int  # jobs of it that run
+    cooled_for: float | None  # seconds for which it starts nothing
+
+
+class LaneState(NamedTuple):
+    """A limited lane that holds jobs, or whose limits are not worked off yet."""
+
+    lane: str
+    waiting: int
+    active: int
+    opens_in: float | None  # seconds until it may start something; None: now, or when a run has ended
+
+
+class Entry(NamedTuple):
+    """The answer to one who asks a breaker: whether to go on; else after how many seconds to ask again."""
+
+    allowed: bool
+    retry_in: float | None = None  # None: when a probe has ended

@@ -1,0 +1,93 @@
+"""What people ask an engine for, and what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from penstock.model.job import Job
+from penstock.model.states import State, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobFilter:
+    """Which jobs to list. Empty means all; newest first.
+
+    Found by time are jobs whose id was made within a minute of their creation; near the ends of the range
+    others may be left out.
+    """
+
+    queue: str | None = None
+    task: str | None = None
+    state: State | None = None
+    owner: str | None = None
+    key: str | None = None
+    since: datetime | None = None  # created at or after
+    until: datetime | None = None  # created before
+    parked: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryFilter:
+    """Which jobs that have ended to list. Empty means all; newest first. As to times, see JobFilter."""
+
+    queue: str | None = None
+    task: str | None = None
+    status: Status | None = None
+    owner: str | None = None
+    key: str | None = None
+    since: datetime | None = None  # created at or after
+    until: datetime | None = None  # created before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadFilter:
+    """Which dead letters to list. Those already recovered only where asked for; newest first."""
+
+    queue: str | None = None
+    task: str | None = None
+    reason: str | None = None
+    since: datetime | None = None  # failed at or after
+    until: datetime | None = None
+    recovered: bool = False
+
+
+class Recovery(NamedTuple):
+    """Recover one dead letter as a new job; `args` replaces the payload where given."""
+
+    dead_id: str
+    new_id: str
+    args: str | None = None
+    delay: float = 0.0
+
+
+class Parked(NamedTuple):
+    """A parked lane: what waits there and why."""
+
+    lane: str
+    queue: str
+    task: str
+    reason: str
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flow:
+    """A flow: its members in the order in which they were put in."""
+
+    id: str
+    name: str
+    created_at: datetime
+    unfinished: int
+    jobs: tuple[Job, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """What the engine knows of a queue."""
+
+    queue: str
+    paused: bool
+    counts: Mapping[State, int]

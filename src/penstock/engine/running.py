@@ -1,0 +1,92 @@
+"""What a worker and its engine tell each other about runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, TypeAlias
+
+from penstock.model.job import Claim, Held, NewJob
+from penstock.model.outcome import Outcome
+from penstock.model.states import State
+
+Judge: TypeAlias = Callable[[Held], Outcome]
+
+
+class Want(NamedTuple):
+    """What a worker can take now."""
+
+    worker: str
+    request: str  # fresh for each call: names what this call claimed, should its answer be lost
+    queues: Mapping[str, int]  # queue -> how many from it at most
+    limit: int  # how many in all
+    tasks: Mapping[str, str]  # task name -> fingerprint of its signature
+    free: int  # how many can begin at once: no more come from where there are limits
+
+
+class Settlement(NamedTuple):
+    """The end of one run."""
+
+    id: str
+    token: str
+    outcome: Outcome
+    ran_for: float = 0.0  # seconds
+    keep: bool = True  # False: a completed job leaves no record
+    then: tuple[NewJob, ...] = ()  # put in with it, where it is accepted and completes the run
+    remember: bool = True  # False: without `keep` it leaves nothing in the history either
+
+
+class Claimed(NamedTuple):
+    """The answer to a claim."""
+
+    claims: list[Claim]
+    next_in: float | None = None  # seconds after which more may be had, where only time is needed for it
+    fence: int = 0  # greater than that of every claim before, where there is one (Redis)
+
+
+class Settled(NamedTuple):
+    """The answer to a settle: for each settlement whether it was accepted; and the next claims."""
+
+    accepted: list[bool]
+    claims: list[Claim]
+    expired: bool = False  # the worker in `want` is not alive any more
+    next_in: float | None = None  # as of a claim
+    fence: int = 0  # as of a claim
+
+
+class CancelOrder(NamedTuple):
+    job_id: str
+    token: str
+
+
+class Orders(NamedTuple):
+    """What a heartbeat brings back."""
+
+    given_up: bool = False
+    cancel: tuple[CancelOrder, ...] = ()
+    paused: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerInfo:
+    """A worker process: who it is and what it does."""
+
+    id: str
+    name: str  # host:pid, for people
+    queues: tuple[str, ...]
+    slots: int
+    started_at: datetime | None = None
+    expires_at: datetime | None = None
+    active: int = 0
+    alive: bool = True
+
+
+class Rescued(NamedTuple):
+    """One job taken back from a worker that is gone."""
+
+    id: str
+    queue: str
+    task: str
+    worker: str
+    state: State
