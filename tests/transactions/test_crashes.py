@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A folder that the user of a server may enter."""
+    """A folder in which the user of a server may write."""
     with tempfile.TemporaryDirectory(dir=MEMORY_DISK if MEMORY_DISK.is_dir() else None) as folder:
-        Path(folder).chmod(0o755)
+        Path(folder).chmod(0o777)
         yield Path(folder)
 
 
