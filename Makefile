@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox own-table dst lock clean
+.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger own-table dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -84,6 +84,10 @@ schedules: $(VENV)/.dev ## Kill and restart eight schedulers at random over 200 
 outbox: $(VENV)/.dev ## Kill relays at random, take Redis away for 30 s; each of 50,000 rows has its effect once
 	$(BIN)/python -m tests.chaos.outbox
 	$(BIN)/python -m tests.chaos.outbox_points
+
+ledger: $(VENV)/.dev ## Flush and kill Redis under load, kill workers: the ledger has every job, and all run
+	$(BIN)/python -m tests.chaos.ledger
+	$(BIN)/python -m tests.chaos.ledger --ledger sqlite --jobs 5000 --losses 4
 
 own-table: $(VENV)/.dev ## Kill one of eight instances over 205,000 rows of a user's own table every second; each has one output
 	$(BIN)/python -m tests.chaos.own_table

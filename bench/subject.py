@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from penstock import Penstock
 from penstock.tasks.inherit import INHERIT
+from penstock.tasks.settings import Settings
 from penstock.tasks.task import Task
 
 QUEUE = "bench"
 
 
 def make(url: str, schema: str, *, keep: bool = True) -> Penstock:
-    """An app; not `keep`: completed jobs leave no record."""
-    app = Penstock(url, schema=schema)
+    """An app; not `keep`: completed jobs leave no record, nor anything in the history."""
+    app = Penstock(url, schema=schema, settings=Settings() if keep else Settings(keep_history=0))
     app.queue(QUEUE, keep_completed=INHERIT if keep else 0)
     app.task(queue=QUEUE, name="noop")(noop)
     return app

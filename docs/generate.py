@@ -34,6 +34,8 @@ SETTINGS = {
     "url": "where jobs live: `sqlite:///jobs.db`, `sqlite:////absolute/jobs.db`, `postgresql://…`, `redis://…`",
     "outbox": "the URL of your own database, where that is not the engine's: see [Outbox](outbox.md)",
     "keep_outbox_for": "seconds that rows of the outbox are kept once they are dispatched",
+    "ledger": "beside Redis, the URL of the database that has the durable record of every job: "
+    "[the ledger](ledger.md); in code `Penstock(ledger=…)`",
     "schema_name": "the schema on PostgreSQL, the prefix of the keys on Redis; in code `Penstock(schema=…)`",
     "accept_unsafe": "what is unsafe about the engine and accepted, by the names `penstock doctor` gives",
     "migrate": "bring the schema up to date when opening; not set: not on PostgreSQL",
@@ -47,11 +49,14 @@ SETTINGS = {
     "attempts": "attempts in all",
     "retry_delay": "seconds before the first retry; doubles each time",
     "backoff_ms": "`retry_delay` in milliseconds, where that is not given",
-    "keep_completed": "completed jobs kept per queue; 0: no record at all",
+    "keep_completed": "completed jobs kept per queue; 0: none, but in the history",
     "keep_failed": "failed and cancelled jobs kept per queue, together",
     "keep_for": "seconds that finished jobs are kept",
     "clean_up_at": "the time of day, in UTC, at which what is older than `keep_for` is removed",
     "keep_dead_letters_for": "seconds that dead letters are kept",
+    "keep_history": "[records of jobs](ledger.md) kept when the jobs themselves are pruned, of all queues "
+    "together; 0: none",
+    "keep_history_for": "seconds after their end that such records are kept; 0: none",
     "keep_effects_for": "seconds that `ctx.once()` remembers an effect; not set: 60 days, or as long as a "
     "job may run again",
     "max_args_bytes": "the largest payload, as JSON",

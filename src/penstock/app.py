@@ -42,7 +42,7 @@ from penstock.tasks.registry import Registry
 from penstock.tasks.schedules import name_of
 from penstock.tasks.scheduling import Scheduling
 from penstock.tasks.task import Task
-from penstock.tasks.urls import check_url, in_memory, is_sqlite, masked
+from penstock.tasks.urls import check_ledger, check_url, in_memory, is_redis, is_sqlite, masked
 from penstock.transacting import AppTransactions, StandIn, Where
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Penstock(Scheduling, Tabling):
         url: str | None = None,
         *,
         outbox: str | None = None,
+        ledger: str | None = None,
         schema: str | None = None,
         settings: Settings | None = None,
         clock: Clock | None = None,
@@ -71,16 +72,19 @@ class Penstock(Scheduling, Tabling):
 
         `outbox` is the URL of your own database, where that is not the engine's: what is enqueued with
         `connection=` is then written there, and brought to the engine by `penstock relay`.
+        `ledger` is the URL of a database that has the durable record of every job, where the engine is Redis.
         Declared schedules are kept under the app's `name`, by default that of its module and variable. Two
         apps on one engine that are made in the same place need one each.
         """
         self._name = name
         self._made_in: str = sys._getframe(1).f_globals.get("__name__", "")
-        self.settings = _settings(settings, url, schema, outbox)
+        self.settings = _settings(settings, url=url, schema_name=schema, outbox=outbox, ledger=ledger)
         self.url = self.settings.url
         self.schema = check_schema(self.settings.schema_name)
         self._clock = clock or EngineClock()
         check_url(self.url)
+        if self.settings.ledger is not None:
+            check_ledger(self.url, self.settings.ledger)
         self._outbox: Outbox | None = None
         if self.settings.outbox is not None:
             self._outbox = Outbox(self.settings.outbox, self._clock, self.settings.keep_outbox_for)
@@ -263,7 +267,7 @@ class Penstock(Scheduling, Tabling):
 
     async def migrate(self) -> list[str]:
         """Bring the engine's schema up to date; the names of the migrations applied."""
-        engine = make_engine(self.url, self.schema, self._clock)
+        engine = make_engine(self.url, self.schema, self._clock, self._ledger)
         try:
             return await engine.migrate()
         finally:
@@ -271,7 +275,7 @@ class Penstock(Scheduling, Tabling):
 
     async def examine(self) -> Diagnosis:
         """What is safe and what is not about the place where jobs live; the app need not be open."""
-        engine = make_engine(self.url, self.schema, self._clock)
+        engine = make_engine(self.url, self.schema, self._clock, self._ledger)
         try:
             found = await engine.examine()
         finally:
@@ -312,8 +316,14 @@ class Penstock(Scheduling, Tabling):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def _ledger(self) -> str | None:
+        return self.settings.ledger if is_redis(self.url) else None
+
     async def _connect(self) -> Engine:
-        return await open_engine(self.url, self.schema, clock=self._clock, migrate=self.settings.migrate)
+        return await open_engine(
+            self.url, self.schema, clock=self._clock, migrate=self.settings.migrate, ledger=self._ledger
+        )
 
     def _putting(self) -> Putting:
         if self._put_lent is None and self._outbox is not None:
@@ -384,13 +394,16 @@ class Penstock(Scheduling, Tabling):
             retentions=tuple(queue.retention for queue in self.queues.values()),
             clean_up_at=self.settings.clean_up_at,
             keep_dead=self.settings.keep_dead_letters_for,
+            keep_history=self.settings.keep_history,
+            keep_history_for=self.settings.keep_history_for,
             app_ref=app_ref,
             accept=self.settings.accepted,
             limited=frozenset(q.name for q in chosen if q.concurrency is not None or q.limit != NO_LIMIT),
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
         )
         self._transactions.most = options.slots
-        engine = self.engine if self._access.is_open_here else make_engine(self.url, self.schema, self._clock)
+        here = self._access.is_open_here
+        engine = self.engine if here else make_engine(self.url, self.schema, self._clock, self._ledger)
         wanted = tables if isinstance(tables, Sequence) else list(self.tables if tables else ())
         return WorkerHost(
             engine=engine,
@@ -451,10 +464,9 @@ class Penstock(Scheduling, Tabling):
             await engine.close()
 
 
-def _settings(given: Settings | None, url: str | None, schema: str | None, outbox: str | None) -> Settings:
+def _settings(given: Settings | None, **named: str | None) -> Settings:
     from penstock.tasks.settings import Settings  # noqa: PLC0415 - pydantic, when an app is made
 
-    named = {"url": url, "schema_name": schema, "outbox": outbox}
     chosen: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
     return Settings(**chosen) if given is None else given.model_copy(update=chosen)
 

@@ -19,6 +19,14 @@ POINTS: Final = (
     "run-ended",  # a handler has ended, nothing of it is written
     "settling",  # about to tell the engine how runs ended
     "settled",  # the engine has written it; its answer is not dealt with
+    "ledger-put",  # with a ledger: the rows of new jobs are written, Redis does not know them
+    "ledger-dispatched",  # Redis has them, their rows do not say so
+    "ledger-marked",  # they do
+    "ledger-claimed",  # Redis has given jobs out, their rows do not say so
+    "ledger-started",  # they do; nothing has begun
+    "ledger-saving",  # about to save how runs ended
+    "ledger-saved",  # it is saved, Redis does not know
+    "ledger-settled",  # it does
     "outbox-written",  # rows are written to the outbox, their transaction open
     "outbox-taken",  # a relay has rows in its hand
     "outbox-dispatched",  # the engine has their jobs; they are not marked

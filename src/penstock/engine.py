@@ -104,6 +104,12 @@ places of their probes are free again.
 with another. `Retention.queue` may name such a shelf. That of a schedule is `@` and its id: where there is no
 such schedule, `tidy` puts what stands there on the shelves of the queues, in bounded steps.
 
+**History.** Of every job that has ended there is a Record (`model/record.py`), also when its own record has
+been pruned: `prune` moves what it removes to the history, and a completed job that keeps no record is written
+there by the step that settles it, unless they are told otherwise. `forget` bounds the history. A deleted
+job is not in it. In SQL the Records of all jobs, unfinished ones too, are `background_jobs`. Redis has no
+history: there the Record goes with the job's own (`penstock/ledger` keeps one beside it).
+
 **Finished is final.** A job that is completed, failed or cancelled never runs again; recovering a dead letter
 makes a new job, linked both ways, which takes over the key.
 
@@ -135,7 +141,8 @@ from penstock.model.breaker import Breaker, BreakerState, Circuit
 from penstock.model.job import Claim, DeadLetter, Enqueued, Held, Job, NewJob
 from penstock.model.limits import NO_LIMIT, Limit
 from penstock.model.outcome import Outcome
-from penstock.model.states import State
+from penstock.model.record import Record
+from penstock.model.states import State, Status
 
 Judge: TypeAlias = Callable[[Held], Outcome]
 
@@ -160,6 +167,7 @@ class Settlement(NamedTuple):
     ran_for: float = 0.0  # seconds
     keep: bool = True  # False: a completed job leaves no record
     then: tuple[NewJob, ...] = ()  # put in with it, where it is accepted and completes the run
+    remember: bool = True  # False: without `keep` it leaves nothing in the history either
 
 
 class Claimed(NamedTuple):
@@ -167,6 +175,7 @@ class Claimed(NamedTuple):
 
     claims: list[Claim]
     next_in: float | None = None  # seconds after which more may be had, where only time is needed for it
+    fence: int = 0  # greater than that of every claim before, where there is one (Redis)
 
 
 class Settled(NamedTuple):
@@ -176,6 +185,20 @@ class Settled(NamedTuple):
     claims: list[Claim]
     expired: bool = False  # the worker in `want` is not alive any more
     next_in: float | None = None  # as of a claim
+    fence: int = 0  # as of a claim
+
+
+class Reconciled(NamedTuple):
+    """What one step of a reconciliation has repaired."""
+
+    dispatched: int = 0  # accepted, and not put into the engine yet
+    restored: int = 0  # lost by the engine
+    ended: int = 0  # ended in the engine, which only it knew
+    after: str | None = None  # where the next step goes on; None: all was compared
+
+    @property
+    def repairs(self) -> int:
+        return self.dispatched + self.restored + self.ended
 
 
 class CancelOrder(NamedTuple):
@@ -223,6 +246,7 @@ class Retention:
     keep_completed: int | None = 1_000
     keep_failed: int | None = 5_000  # of failed and cancelled jobs together
     max_age: float | None = None  # seconds since the end, completed, failed and cancelled alike
+    remember: bool = True  # what is pruned goes to the history
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,6 +265,19 @@ class JobFilter:
     since: datetime | None = None  # created at or after
     until: datetime | None = None  # created before
     parked: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryFilter:
+    """Which jobs that have ended to list. Empty means all; newest first. As to times, see JobFilter."""
+
+    queue: str | None = None
+    task: str | None = None
+    status: Status | None = None
+    owner: str | None = None
+    key: str | None = None
+    since: datetime | None = None  # created at or after
+    until: datetime | None = None  # created before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -606,8 +643,21 @@ class Engine(Protocol):
         """Remove dead letters that failed more than `older_than` seconds ago; how many."""
         ...
 
+    async def forget(self, keep: int, older_than: float, limit: int) -> int:
+        """Remove from the history what ended more than `older_than` seconds ago, and all but the latest.
+
+        `keep` of them are kept at most. Answers how many went, at most `limit`.
+        """
+        ...
+
     async def forget_effects(self, limit: int) -> int:
         """Remove the records of effects that count no more; how many were looked at, at most `limit`."""
+        ...
+
+    async def reconcile(self, limit: int, after: str | None = None) -> Reconciled | None:
+        """Repair what lies between the engine and a ledger beside it, a bounded step from `after` on; None
+        where there is none.
+        """
         ...
 
     async def tidy(self) -> None:
@@ -631,7 +681,7 @@ class Engine(Protocol):
         ...
 
     async def delete(self, ids: Sequence[str]) -> int:
-        """Remove the records of finished jobs, and the keys they hold; how many."""
+        """Remove the records of finished jobs, also from the history, and the keys they hold; how many."""
         ...
 
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
@@ -696,6 +746,14 @@ class Engine(Protocol):
 
     async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         """Jobs that match, newest first; `after` is the id of the last job of the page before."""
+        ...
+
+    async def history(self, job_id: str) -> Record | None:
+        """The Record of a job that has ended, pruned or not."""
+        ...
+
+    async def histories(self, where: HistoryFilter, limit: int, after: str | None = None) -> list[Record]:
+        """Records of jobs that have ended, newest first; `after` is the last id of the page before."""
         ...
 
     async def steps(self, job_id: str) -> dict[str, str]:

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from penstock.engine import Engine, OnLent, Transactions
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import NotSupported, SchemaMissing
-from penstock.tasks.urls import is_redis, is_sqlite, sqlite_path
+from penstock.tasks.urls import check_ledger, is_redis, is_sqlite, sqlite_path
 
 
-def make_engine(url: str, schema: str, clock: Clock) -> Engine:
-    """A new engine, not opened yet."""
+def make_engine(url: str, schema: str, clock: Clock, ledger: str | None = None) -> Engine:
+    """A new engine, not opened yet, with its ledger where it has one."""
+    if ledger is not None:
+        return _with_ledger(url, schema, clock, ledger)
     if is_sqlite(url):
         from penstock.engines.sqlite.engine import SqliteEngine  # noqa: PLC0415 - only the engine in use
 
@@ -23,6 +25,24 @@ def make_engine(url: str, schema: str, clock: Clock) -> Engine:
     from penstock.engines.postgres.engine import PostgresEngine  # noqa: PLC0415 - as above
 
     return PostgresEngine(url, schema=schema, clock=clock)
+
+
+def _with_ledger(url: str, schema: str, clock: Clock, ledger: str) -> Engine:
+    from penstock.engines.redis.engine import RedisEngine  # noqa: PLC0415 - as above
+    from penstock.ledger.database import Database  # noqa: PLC0415 - as above
+    from penstock.ledger.engine import LedgeredEngine  # noqa: PLC0415 - as above
+
+    check_ledger(url, ledger)
+    database: Database
+    if is_sqlite(ledger):
+        from penstock.ledger.sqlite import SqliteLedger  # noqa: PLC0415 - as above
+
+        database = SqliteLedger(sqlite_path(ledger), clock)
+    else:
+        from penstock.ledger.postgres import PostgresLedger  # noqa: PLC0415 - as above
+
+        database = PostgresLedger(ledger, schema, clock)
+    return LedgeredEngine(RedisEngine(url, schema=schema, clock=clock), database, clock)
 
 
 def on_lent(url: str, schema: str, clock: Clock) -> OnLent:
@@ -61,15 +81,24 @@ def transactions(
 
 
 async def open_engine(
-    url: str, schema: str, *, clock: Clock | None = None, migrate: bool | None = None
+    url: str,
+    schema: str,
+    *,
+    clock: Clock | None = None,
+    migrate: bool | None = None,
+    ledger: str | None = None,
 ) -> Engine:
     """Open the engine of a URL. `migrate` makes a missing schema; by default not on PostgreSQL."""
-    engine = make_engine(url, schema, clock or EngineClock())
+    engine = make_engine(url, schema, clock or EngineClock(), ledger)
     try:
         await engine.open()
     except SchemaMissing:
-        if not (is_sqlite(url) or is_redis(url) if migrate is None else migrate):
+        if not (all(map(_made_by_itself, (url, ledger or url))) if migrate is None else migrate):
             raise
         await engine.migrate()
         await engine.open()
     return engine
+
+
+def _made_by_itself(url: str) -> bool:
+    return is_sqlite(url) or is_redis(url)

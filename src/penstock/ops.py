@@ -15,11 +15,13 @@ from penstock.engine import (
     Engine,
     Finding,
     GroupState,
+    HistoryFilter,
     JobFilter,
     LaneState,
     Level,
     Parked,
     QueueState,
+    Reconciled,
     Recovery,
     WorkerInfo,
 )
@@ -36,6 +38,7 @@ from penstock.model.errors import (
 )
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
+from penstock.model.record import Record
 from penstock.model.states import State
 from penstock.model.values import MAX_ARGS_BYTES, dumps
 from penstock.tasks.ids import new_id
@@ -43,6 +46,7 @@ from penstock.tasks.registry import Registry
 from penstock.timetable import Timetable
 
 MAX_PAGE = 200
+RECONCILE_STEP = 500  # jobs at once
 RECOVER_RATE = 50.0  # jobs per second, so that a thousand dead letters do not come back all at once
 
 
@@ -162,6 +166,25 @@ class Ops:
             return f"job {job_id!r} has been pruned, but its dead letter is kept: penstock dlq show {job_id}"
         return f"there is no record of job {job_id!r}: it never was, or it has been pruned"
 
+    async def told(self, job_id: str) -> Story | Record:
+        """All there is of a job: its story, or, where it has been pruned, what the history has of it."""
+        try:
+            return await self.story(job_id)
+        except JobNotFound:
+            record = await self._engine.history(job_id)
+            if record is None:
+                raise
+            return record
+
+    async def record(self, job_id: str) -> Record:
+        """What is told of a job to the outside, pruned or not; JobNotFound where there is no record of it."""
+        told = await self.told(job_id)
+        return Record.of(told.job) if isinstance(told, Story) else told
+
+    async def history(self, where: HistoryFilter, limit: int = 50, after: str | None = None) -> list[Record]:
+        """One page of the jobs that have ended, pruned or not, newest first."""
+        return await self._engine.histories(where, _page(limit), _cursor(after))
+
     async def jobs(self, where: JobFilter, limit: int = 50, after: str | None = None) -> list[Job]:
         """One page of jobs, newest first; `after` is the last id of the page before."""
         return await self._engine.jobs(where, _page(limit), _cursor(after))
@@ -205,6 +228,20 @@ class Ops:
         if state not in (State.ACTIVE, State.CANCELLED):
             raise ActionRefused(f"job {job_id} ended as {state} meanwhile")
         return Cancelled(job_id, state)
+
+    async def reconcile(self) -> Reconciled:
+        """Compare all that has not ended with the ledger, and repair it; ActionRefused without one."""
+        total, after = Reconciled(), None
+        while True:
+            done = await self._engine.reconcile(RECONCILE_STEP, after)
+            if done is None:
+                raise ActionRefused("there is no ledger: it goes with Redis, Penstock(ledger=…)")
+            total = Reconciled(
+                total.dispatched + done.dispatched, total.restored + done.restored, total.ended + done.ended
+            )
+            after = done.after
+            if after is None:
+                return total
 
     # -- dead letters -------------------------------------------------------------------------------
     async def dead_letters(

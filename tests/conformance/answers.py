@@ -18,7 +18,7 @@ def plain(answer: Any) -> Any:
     if isinstance(answer, Claim):
         return answer._replace(token="")
     if isinstance(answer, Settled | Claimed):
-        return answer._replace(claims=[plain(claim) for claim in answer.claims])
+        return answer._replace(claims=[plain(claim) for claim in answer.claims], fence=0)
     if isinstance(answer, Orders):
         return answer.given_up, sorted(order.job_id for order in answer.cancel), answer.paused
     if isinstance(answer, Job):

@@ -35,6 +35,7 @@ class Place:
     kind: str  # sqlite, memory, postgres, redis or valkey
     address: str  # a path or a URL
     schema: str = ""
+    ledger: str | None = None  # the URL of a database beside Redis
 
     def engine(self, clock: Clock | None = None) -> Engine:
         """A new engine object on this storage, not opened; without a clock the engine's own judges."""
@@ -43,6 +44,11 @@ class Place:
             from penstock.engines.postgres.engine import PostgresEngine
 
             return PostgresEngine(self.address, schema=self.schema, **options)
+        if self.ledger:
+            from penstock.model.clock import EngineClock
+            from penstock.opening import make_engine
+
+            return make_engine(self.address, self.schema, clock or EngineClock(), self.ledger)
         if self.kind in ("redis", "valkey"):
             from penstock.engines.redis.engine import RedisEngine
 

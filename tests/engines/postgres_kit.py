@@ -45,3 +45,8 @@ async def end_backends(engine: PostgresEngine, last_statement: str = "%") -> int
         where application_name = %s and query ilike %s
     """
     return len(await ask(sql, engine.schema, last_statement))
+
+
+async def until_listening(engine: PostgresEngine) -> None:
+    while not engine._listener._listening:
+        await engine.wait(["nothing"], 0.05)

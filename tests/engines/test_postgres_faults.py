@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.kit import QUEUE, claim, counts, end, new, news, register, settle, state, take, want
-from engines.postgres_kit import ask, connect, end_backends, fresh_engine
+from engines.postgres_kit import ask, connect, end_backends, fresh_engine, until_listening
 from penstock.engines.postgres import listener, pool
 from penstock.engines.postgres.engine import PostgresEngine
 from penstock.model.errors import (
@@ -199,11 +199,6 @@ async def test_a_schema_from_a_newer_release_is_refused():
 async def test_a_verb_on_a_closed_engine_says_that_it_is_not_open():
     with pytest.raises(EngineError, match="not open"):
         await PostgresEngine(postgres_server().url()).queues()
-
-
-async def until_listening(engine: PostgresEngine) -> None:
-    while not engine._listener._listening:
-        await engine.wait(["nothing"], 0.05)
 
 
 async def until_blocked(engine: PostgresEngine) -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from conformance.kit import QUEUE, TASK, claim, end, failed, ids, news, register, want
+from conformance.kit import QUEUE, TASK, claim, end, failed, ids, make_id, news, register, want
 from engines.postgres_kit import ask, connect, fresh_engine
-from penstock.engine import JobFilter
+from penstock.engine import HistoryFilter, JobFilter
 from penstock.engines.postgres import listing, settle
 from penstock.engines.postgres.database import Call
 from penstock.engines.postgres.engine import PostgresEngine
-from penstock.model.states import State
+from penstock.model.states import State, Status
 
 MANY = 20_000
 RARE = "app.rare"
@@ -41,6 +41,13 @@ async def crowded() -> AsyncIterator[PostgresEngine]:
                 '{QUEUE}', 'completed', '{{}}', false, 3, 1, 3, at, at, at, 0, false, 0, 0, false
             from generate_series(1, {3 * MANY}) n, lateral (select now() - n * interval '1 minute' as at) m
         """)
+        await ask(f"""
+            insert into {engine.schema}.history (
+                id, queue, task, state, args, attempt, max_attempts, created_at, finished_at)
+            select {engine.schema}.uuid7(at), '{QUEUE}', '{TASK}', 'completed', '{{}}', 1, 3, at, at
+            from generate_series(1, {MANY}) n, lateral (select now() - n * interval '1 hour' as at) m
+        """)
+        await ask(f"vacuum analyze {engine.schema}.history")
         await ask(f"vacuum analyze {engine.schema}.jobs")
         await ask(f"vacuum analyze {engine.schema}.finished")
         yield engine
@@ -127,7 +134,9 @@ SWEEPS: dict[str, dict[str, Any]] = {
         "keep_failed": 500,
         "max_age": 60.0,
         "run": None,
+        "remember": True,
     },
+    "forget": {"limit": 100, "keep": 500, "older_than": 7_200_000.0},
     "held": {"workers": ["nobody"], "limit": 100},
     "beat": {"worker": "nobody", "ttl": 1.0},
     "unshelve": {},
@@ -139,6 +148,7 @@ async def test_a_sweep_costs_what_it_finds_not_what_is_there(crowded, verb):
     text = await plan(Call(crowded._sql[verb], {"now": None, **SWEEPS[verb]}))
     assert not scanned(text, "jobs")
     assert not scanned(text, "finished")
+    assert not scanned(text, "history")
     assert most_rows(text) <= 700
 
 
@@ -162,6 +172,34 @@ async def test_a_sweep_costs_what_it_finds_not_what_is_there(crowded, verb):
 )
 async def test_a_page_of_jobs_costs_a_page(crowded, where):
     assert most_rows(await plan(page(crowded, where))) <= 60
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        HistoryFilter(),
+        HistoryFilter(queue=QUEUE),
+        HistoryFilter(status=Status.COMPLETED),
+        HistoryFilter(queue=QUEUE, status=Status.FAILED),
+        HistoryFilter(status=Status.CANCELLED),
+        HistoryFilter(owner="nobody"),
+        HistoryFilter(key="nothing"),
+        HistoryFilter(until=NOW - timedelta(days=400)),
+    ],
+    ids=lambda where: " ".join(name for name in HistoryFilter.__slots__ if getattr(where, name)) or "all",
+)
+async def test_a_page_of_the_history_costs_a_page(crowded, where):
+    call = listing.history_page(crowded._sql["list_history"], where, 20, None, ids_tell_time=True)
+    assert most_rows(await plan(call)) <= 60
+
+
+async def test_one_record_is_found_by_its_id(crowded):
+    call = listing.one_record(crowded._sql["list_history"], make_id())
+    assert most_rows(await plan(call)) <= 2
+    text = await plan(
+        Call(f"select * from {crowded.schema}.background_jobs where id = %(id)s::uuid", {"id": make_id()})
+    )
+    assert most_rows(text) <= 2
 
 
 async def test_completed_jobs_of_a_rare_task_cost_the_pages_they_are_on(crowded):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from contextlib import AsyncExitStack
 
 import pytest
 
 from conformance.kit import claim, counts, read, register
-from engines.postgres_kit import ask, connect, fresh_engine
+from engines.postgres_kit import ask, connect, fresh_engine, until_listening
 from penstock.model.ids import is_id
 from penstock.model.priority import HEAD_START
 from penstock.model.states import State
@@ -25,6 +27,21 @@ async def test_a_job_enqueued_in_psql_is_claimed_after_commit():
         await register(engine)
         [held] = await claim(engine, "email")
         assert (held.id, held.task, held.args, held.key) == (job_id, "send", '{"order": 7}', job_id)
+
+
+async def test_a_job_is_heard_of_at_its_commit_though_many_transactions_before_it_are_still_open():
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(fresh_engine())
+        callers = [await stack.enter_async_context(await connect()) for _ in range(6)]
+        for caller in callers:
+            await caller.execute("begin")
+            await caller.execute(f"select {engine.schema}.enqueue('{JOB}')")
+        await register(engine, queues=["email"])
+        await until_listening(engine)
+        await claim(engine, "email")
+        waiting = asyncio.create_task(engine.wait(["email"], 60))
+        await callers[-1].execute("commit")
+        await asyncio.wait_for(waiting, 10)
 
 
 async def test_a_job_enqueued_in_psql_is_gone_with_its_transaction():

@@ -47,6 +47,7 @@ VERBS = sorted(path.name for path in LUA.glob("[!_]*.lua"))
 # Every key there may be; documented in docs/redis.md.
 PATTERNS = [
     "schema",
+    "fence",
     "jobs",
     "runs",
     "lanes",

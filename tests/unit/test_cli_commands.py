@@ -233,9 +233,15 @@ def test_running_and_parked_jobs_and_workers_are_shown_as_they_are(run: Run, sho
 def test_help_is_grouped_and_fits_a_screen(run: Run) -> None:
     said = run("--help", columns=80)
     assert all(word in said.out for word in ("Run", "Look", "Act", "worker", "dlq"))
-    assert len(said.out.splitlines()) <= 50
+    assert len(said.out.splitlines()) <= 46
 
 
 @pytest.mark.parametrize("words", [("job",), ("dlq", "show")])
 def test_an_error_is_shown_with_what_lies_behind_it(run: Run, dead: str, words: tuple[str, ...]) -> None:
     assert "caused by KeyError: 'the shelf is empty'" in run(*words, dead).out
+
+
+def test_without_a_ledger_there_is_nothing_to_reconcile(run: Run) -> None:
+    said = run("reconcile")
+    assert said.code == 1
+    assert "there is no ledger: it goes with Redis" in said.err

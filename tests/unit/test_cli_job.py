@@ -9,10 +9,10 @@ import pytest
 from cli_kit import Run, dead_letter, loaded_shop, runner, work_off  # noqa: F401 - fixtures
 
 from penstock import Penstock
-from penstock.engine import Settlement, Want, WorkerInfo
+from penstock.engine import Retention, Settlement, Want, WorkerInfo
 from penstock.model.decide import judge
 from penstock.model.job import Claim, Job, NewJob
-from penstock.model.outcome import Outcome, Park, Released, Retried
+from penstock.model.outcome import Completed, Failed, Outcome, Park, Released, Retried
 from penstock.tasks.ids import new_id
 
 ERROR = '{"attempt": 1, "type": "Away", "message": "no line", "traceback": "  File x, line 1", "worker": "w"}'
@@ -136,3 +136,47 @@ def test_hints_name_the_app_that_was_given(run: Run, dead: str, monkeypatch: pyt
         hints = [line for line in said.splitlines() if ": penstock " in line]
         assert hints
         assert all(line.endswith("--app cli_shop:app") for line in hints)
+
+
+def prune(shop: Penstock) -> None:
+    async def run() -> None:
+        async with shop:
+            await shop.engine.prune(Retention("default", keep_completed=0, keep_failed=0), 10)
+
+    asyncio.run(run())
+
+
+def test_a_pruned_job_is_told_from_the_history(run: Run, shop: Penstock) -> None:
+    job = held(shop, new(owner="ana"), Failed("exhausted", ERROR))
+    prune(shop)
+    said = run("job", job.id)
+    assert said.code == 0
+    assert "fail  failed  default" in said.out
+    assert "Away: no line" in said.out
+    assert "File x" not in said.out
+    assert "ana" in said.out
+    assert "It has been pruned" in said.out
+    told = run("job", job.id, "--json").json
+    assert (told["id"], told["status"], told["payload"]) == (job.id, "failed", {"what": "x"})
+
+
+def test_the_history_lists_what_has_ended_pruned_or_not(run: Run, shop: Penstock) -> None:
+    first = held(shop, new(owner="[b]ana[/b]"), Failed("exhausted", ERROR))
+    prune(shop)
+    second = held(shop, new(), Completed('"ok"'))
+    waiting = held(shop, new(), Retried(60.0, ERROR))
+    said = run("history").out
+    assert said.index(second.id) < said.index(first.id)
+    assert waiting.id not in said
+    assert "Away: no line" in said
+    assert [told["id"] for told in run("history", "--status", "failed", "--json").json] == [first.id]
+    assert [told["result"] for told in run("history", "--status", "completed", "--json").json] == ["ok"]
+    assert [t["id"] for t in run("history", "--owner", "[b]ana[/b]", "--json").json] == [first.id]
+    assert f"--after {second.id}" in run("history", "-n", "1").out
+    assert run("history", "--task", "none").out == "No job has ended that matches.\n"
+    assert run("history", "--status", "pending").code == 2
+
+
+def test_an_empty_history_says_so(run: Run, shop: Penstock) -> None:
+    held(shop, new(), Retried(60.0, ERROR))
+    assert run("history").out == "No job has ended yet.\n"

@@ -6,14 +6,17 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from runtime_kit import Flaky, make_app, make_worker
 
 from penstock import EngineUnavailable, Penstock, State
-from penstock.engine import Settlement, Want
+from penstock.engine import HistoryFilter, Settlement, Want
 from penstock.model.clock import FakeClock
 from penstock.model.outcome import COMPLETED
+from penstock.model.states import Status
 from penstock.runtime import sweeper as sweepers
 from penstock.runtime.sweeper import Sweeper
 
@@ -115,6 +118,34 @@ async def test_purge_and_tidy_come_again_later(sweeper: Sweeper) -> None:
     assert await sweeper.tidy() > 1
 
 
+async def test_a_pruned_job_goes_to_the_history_which_is_bounded_too(
+    app: Penstock, engine: Flaky, clock: FakeClock
+) -> None:
+    jobs = [await app.tasks["hello"].aenqueue() for _ in range(3)]
+    await app.worker().run(burst=True)
+    host = app.worker_host()
+    kept = replace(host.options.retentions[0], keep_completed=0)
+    options = replace(host.options, retentions=(kept,), keep_history=2)
+    sweeper = Sweeper(engine, options)  # type: ignore[arg-type]
+    await sweeper.prune()
+    assert [await state(app, job.id) for job in jobs] == [None] * 3
+    assert (await app.ops.record(jobs[0].id)).status is Status.COMPLETED
+    assert await sweeper.forget() > 1
+    assert len(await app.ops.history(HistoryFilter())) == 2
+
+
+@pytest.mark.parametrize("off", [{"keep_history": 0}, {"keep_history_for": 0.0}], ids=str)
+async def test_where_there_is_no_history_pruned_jobs_are_gone(
+    app: Penstock, engine: Flaky, clock: FakeClock, off: dict[str, Any]
+) -> None:
+    await app.tasks["hello"].aenqueue()
+    await app.worker().run(burst=True)
+    host = app.worker_host()
+    kept = replace(host.options.retentions[0], keep_completed=0)
+    await Sweeper(engine, replace(host.options, retentions=(kept,), **off)).prune()  # type: ignore[arg-type]
+    assert await app.ops.history(HistoryFilter()) == []
+
+
 async def test_a_chore_that_finds_the_engine_away_is_put_off(
     sweeper: Sweeper, engine: Flaky, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -127,7 +158,7 @@ async def test_a_chore_that_finds_the_engine_away_is_put_off(
 async def test_every_chore_is_done(sweeper: Sweeper, engine: Flaky) -> None:
     sweeping = asyncio.create_task(sweeper.run())
     async with asyncio.timeout(10):
-        while {"stage", "rescue", "expire", "prune", "purge", "tidy"} - set(engine.verbs()):
+        while {"stage", "rescue", "expire", "prune", "purge", "forget", "tidy"} - set(engine.verbs()):
             await asyncio.sleep(0)
     sweeping.cancel()
     cleaned_up = [more for verb, _, more in engine.calls if verb == "prune" and more]

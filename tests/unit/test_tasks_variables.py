@@ -118,6 +118,10 @@ def processes() -> int:
     return 0
 
 
+def ledger_of_redis() -> str | None:
+    return Penstock("redis://host").settings.ledger
+
+
 EFFECTS: dict[str, tuple[str, Callable[[], Any], Any]] = {
     "PENSTOCK_URL": ("sqlite:///ours.db", lambda: Penstock().url, "sqlite:///ours.db"),
     "REDIS_URL": ("redis://cache", lambda: Penstock().url, "redis://cache"),
@@ -144,6 +148,9 @@ EFFECTS: dict[str, tuple[str, Callable[[], Any], Any]] = {
     "PENSTOCK_KEEP_FOR": ("none", lambda: options().retentions[0].max_age, None),
     "PENSTOCK_CLEAN_UP_AT": ("04:30", lambda: options().clean_up_at, time(4, 30)),
     "PENSTOCK_KEEP_DEAD_LETTERS_FOR": ("60", lambda: options().keep_dead, 60),
+    "PENSTOCK_LEDGER": ("sqlite:///ledger.db", ledger_of_redis, "sqlite:///ledger.db"),
+    "PENSTOCK_KEEP_HISTORY": ("7", lambda: options().keep_history, 7),
+    "PENSTOCK_KEEP_HISTORY_FOR": ("60", lambda: options().keep_history_for, 60),
     "PENSTOCK_KEEP_EFFECTS_FOR": ("5000000", effects_kept, 5_000_000),
     "PENSTOCK_MAX_ARGS_BYTES": ("30", longest_text, 20),
     "PENSTOCK_MAX_RESULT_BYTES": ("30", result_kept, False),

@@ -27,7 +27,7 @@ def effects(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the effects that `ctx.once()` has recorded, by task, key and name."""
+    """List the effects that `ctx.once()` has recorded."""
     where = EffectFilter(task=task, key=key, name=name)
     last = None if after is None else EffectName(*after)
     found = with_ops(app, lambda ops: ops.effects(where, limit, last))

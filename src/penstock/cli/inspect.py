@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -30,12 +31,14 @@ from penstock.cli.output import (
     print_plain,
     print_table,
     progress_text,
+    record_json,
     say,
     state_text,
 )
-from penstock.engine import JobFilter, WorkerInfo
+from penstock.engine import HistoryFilter, JobFilter, WorkerInfo
 from penstock.model.job import Job
-from penstock.model.states import State
+from penstock.model.record import Record
+from penstock.model.states import State, Status
 from penstock.model.values import readable
 from penstock.ops import QueueRow
 from penstock.tasks.catalogue import to_json, to_markdown
@@ -43,8 +46,16 @@ from penstock.tasks.catalogue import to_json, to_markdown
 PANEL = "Look"
 
 
+class Ended(StrEnum):
+    """How a job can have ended."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
 def register(app: typer.Typer) -> None:
-    for verb in (jobs, job, queues, workers, tasks):
+    for verb in (jobs, job, history, queues, workers, tasks):
         app.command(rich_help_panel=PANEL)(verb)
 
 
@@ -89,7 +100,13 @@ def jobs(
 
 def job(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None:
     """Show everything known of one job."""
-    found = with_ops(app, lambda ops: ops.story(job_id))
+    found = with_ops(app, lambda ops: ops.told(job_id))
+    if isinstance(found, Record):
+        if as_json:
+            print_json(record_json(found))
+        else:
+            story.show_record(found)
+        return
     if as_json:
         letter = found.dead_letter
         steps = {name: readable(value) for name, value in found.steps.items()}
@@ -97,6 +114,43 @@ def job(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None
         print_json({**job_json(found.job), "steps": steps, "dead_letter": dead})
         return
     story.show(found, app)
+
+
+def history(
+    app: AppOption = None,
+    queue: QueueOption = None,
+    task: TaskOption = None,
+    status: Annotated[
+        Ended | None, typer.Option("--status", "-s", help="Only those that ended like this")
+    ] = None,
+    owner: Annotated[str | None, typer.Option(help="Only this owner's")] = None,
+    key: Annotated[str | None, typer.Option(help="Only this idempotency key")] = None,
+    since: Annotated[str | None, typer.Option(help="Created in the last 30s, 15m, 2h, 7d")] = None,
+    limit: LimitOption = 50,
+    after: AfterOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List jobs that have ended, pruned or not."""
+    where = HistoryFilter(
+        queue=queue,
+        task=task,
+        status=None if status is None else Status(status.value),
+        owner=owner,
+        key=key,
+        since=common.since(since),
+    )
+    found = with_ops(app, lambda ops: ops.history(where, limit, after))
+    if as_json:
+        print_json([record_json(r) for r in found])
+        return
+    print_table(
+        ("id", "status", "task", "queue", "attempts", "finished", "error"),
+        [_record_row(r) for r in found],
+        "No job has ended that matches." if where != HistoryFilter() else "No job has ended yet.",
+        spare=("queue", "finished", "attempts"),
+    )
+    if len(found) == limit:
+        say(f"There may be more: add --after {found[-1].id}", "bright_black")
 
 
 def queues(app: AppOption = None, as_json: JsonOption = False) -> None:
@@ -210,6 +264,13 @@ def _counts(counts: Mapping[State, int]) -> dict[str, int]:
 def _job_row(job: Job) -> tuple[str | Text, ...]:
     attempt = f"{job.attempt}/{job.max_attempts}"
     return job.id, state_text(job), job.task, job.queue, attempt, ago(job.created_at), _remark(job)
+
+
+def _record_row(record: Record) -> tuple[str | Text, ...]:
+    attempts = f"{record.attempts_made}/{record.max_attempts}"
+    status = Text(record.status.value, style=STYLE[State(record.status.value)])
+    told = record.id, status, record.job_type, record.queue_name, attempts, ago(record.finished_at)
+    return (*told, record.error_message or "")
 
 
 def _remark(job: Job) -> str:

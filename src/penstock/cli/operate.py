@@ -1,4 +1,4 @@
-"""Doing: retry, promote, reschedule, cancel, pause, resume, migrate."""
+"""Doing: retry, promote, reschedule, cancel, pause, resume, reconcile, migrate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.model.states import State
 
 
 def register(app: typer.Typer) -> None:
-    for verb in (retry, promote, reschedule, cancel, pause, resume, migrate):
+    for verb in (retry, promote, reschedule, cancel, pause, resume, reconcile, migrate):
         app.command(rich_help_panel="Act")(verb)
 
 
@@ -97,6 +97,19 @@ def resume(queue: str, app: AppOption = None) -> None:
     """Allow claims from a paused queue again."""
     with_ops(app, lambda ops: ops.resume(queue))
     say(f"Queue {queue} is not paused: workers that serve it may claim from it.")
+
+
+def reconcile(app: AppOption = None, as_json: JsonOption = False) -> None:
+    """Repair what a crash or a flushed Redis has left."""
+    done = with_ops(app, lambda ops: ops.reconcile())
+    if as_json:
+        print_json({"dispatched": done.dispatched, "restored": done.restored, "ended": done.ended})
+    elif not done.repairs:
+        say("The ledger and Redis agree.")
+    else:
+        say(f"{counted(done.dispatched, 'job')} dispatched that Redis had not been given.")
+        say(f"{counted(done.restored, 'job')} dispatched again that Redis had lost.")
+        say(f"{counted(done.ended, 'end')} written that only Redis knew of.")
 
 
 def migrate(app: AppOption = None, as_json: JsonOption = False) -> None:

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from penstock.cli.layout import Layout
 from penstock.model.job import DeadLetter, Job
+from penstock.model.record import Record
 from penstock.model.states import State
 from penstock.model.values import readable
 
@@ -196,6 +197,14 @@ def job_json(job: Job) -> dict[str, Any]:
     for name in ("args_json", "result_json", "options_json"):
         del record[name]
     return record
+
+
+def record_json(record: Record) -> dict[str, Any]:
+    """What the history has of a job, as programs read it."""
+    told = dataclasses.asdict(record)
+    told["payload"] = readable(told.pop("payload_json"))
+    told["result"] = readable(told.pop("result_json"))
+    return told
 
 
 def dead_json(letter: DeadLetter) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from penstock.cli.common import command
 from penstock.cli.output import (
+    STYLE,
     ago,
     console,
     counted,
@@ -19,6 +20,7 @@ from penstock.cli.output import (
     state_text,
 )
 from penstock.model.job import DeadLetter, Job
+from penstock.model.record import Record
 from penstock.model.states import State
 from penstock.ops import Story
 
@@ -36,6 +38,31 @@ def show(story: Story, ref: str | None) -> None:
         show_places(error)
     if next_step := _next_step(story, ref):
         say(f"\n  {next_step}", "bright_black")
+
+
+def show_record(record: Record) -> None:
+    """Print what is left of a job that has been pruned."""
+    status = (record.status.value, STYLE[State(record.status.value)])
+    console.print(
+        Text.assemble((record.job_type, "bold"), "  ", status, f"  {record.queue_name}"), soft_wrap=True
+    )
+    facts = {
+        "id": record.id,
+        "key": record.idempotency_key,
+        "owner": record.owner,
+        "attempt": f"{record.attempts_made} of {record.max_attempts}",
+        "created": _when(record.created_at),
+        "first started": _when(record.started_at),
+        "finished": _when(record.finished_at),
+        "arguments": record.payload_json,
+        "result": record.result_json,
+    }
+    for name, value in facts.items():
+        if value:
+            say(f"  {name:<15}{value}")
+    if record.error_message:
+        say(f"\n  {record.error_message}", "red")
+    say("\n  It has been pruned: this is what the history has of it.", "bright_black")
 
 
 def _facts(story: Story, ref: str | None) -> Iterator[tuple[str, str | None]]:

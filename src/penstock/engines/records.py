@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from penstock.model.job import DeadLetter, Job
 from penstock.model.lanes import is_parked
 from penstock.model.priority import Priority
-from penstock.model.states import State
+from penstock.model.record import Record
+from penstock.model.states import State, Status
 
 Row: TypeAlias = Mapping[str, Any]
 Instant: TypeAlias = Callable[[Any], datetime | None]
@@ -87,4 +88,29 @@ def dead_letter_from(row: Row, instant: Instant, load: Load) -> DeadLetter:
         failed_at=failed,
         recovered_at=instant(row["recovered_at"]),
         recovered_as=row["recovered_as"],
+    )
+
+
+def record_from(row: Row, instant: Instant) -> Record:
+    """A tracked record from its row, whose columns are those of `background_jobs` and the owner."""
+    created, updated = instant(row["created_at"]), instant(row["updated_at"])
+    assert created is not None
+    assert updated is not None
+    return Record(
+        id=row["id"],
+        queue_name=row["queue_name"],
+        job_type=row["job_type"],
+        bull_job_id=row["bull_job_id"],
+        status=Status(row["status"]),
+        payload_json=row["payload_json"],
+        result_json=row["result_json"],
+        error_message=row["error_message"],
+        attempts_made=row["attempts_made"],
+        max_attempts=row["max_attempts"],
+        idempotency_key=row["idempotency_key"],
+        created_at=created,
+        started_at=instant(row["started_at"]),
+        finished_at=instant(row["finished_at"]),
+        updated_at=updated,
+        owner=row["owner"],
     )

@@ -21,10 +21,17 @@ class WorkerOptions:
     retentions: tuple[Retention, ...] = ()
     clean_up_at: time = time(3)  # of the day, in UTC
     keep_dead: float = 30 * 86_400.0  # seconds
+    keep_history: int = 100_000  # records of pruned jobs; 0: there is no history
+    keep_history_for: float = 30 * 86_400.0  # seconds since the end; 0: there is no history
     app_ref: str | None = None  # module:app, for jobs that run in a process of their own
     accept: frozenset[str] = frozenset()  # what is unsafe about the engine, and accepted by name
     limited: frozenset[str] = frozenset()  # queues from which less may be had than there are slots
     unkept: frozenset[str] = field(default=frozenset())  # queues whose completed jobs leave no record
+
+    @property
+    def remembers(self) -> bool:
+        """Whether jobs are told of when their own records are gone."""
+        return self.keep_history > 0 and self.keep_history_for > 0
 
     @property
     def beat_every(self) -> float:

@@ -89,7 +89,8 @@ class Pump:
         outcome = _outcome(running, end, ran_for, self._worker)
         keep = claim.queue not in self._options.unkept
         then = tuple(running.then) if running.then and isinstance(outcome, Completed) else ()
-        self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then))
+        remember = self._options.remembers
+        self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then, remember))
         self._free(claim)
         if outcome is not COMPLETED:
             report(claim, outcome)

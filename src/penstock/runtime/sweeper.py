@@ -21,6 +21,7 @@ log = logging.getLogger("penstock.sweeper")
 STEP = 500  # rows a round touches at most
 LOOK_AHEAD = 1.75  # seconds; jobs delayed elsewhere may fall due sooner than the next we know of
 
+FORGET_STEP = 5_000  # records of the history, which are narrow
 CLEAN_UP = 1_000  # records the daily clean-up removes of one queue, at most
 
 Chore = Callable[[], Awaitable[float]]
@@ -35,10 +36,10 @@ class Sweeper:
         self._now = now
         self._options = options
         self._sooner = asyncio.Event()
-        chores = (
-            *(self.stage, self.rescue, self.expire, self.prune),
-            *(self.clean_up, self.purge, self.forget_effects, self.tidy),
-        )
+        self._compared: str | None = None  # up to which job the ledger was compared
+        often = (self.stage, self.rescue, self.expire, self.tidy)
+        rare = (self.prune, self.clean_up, self.purge, self.forget, self.forget_effects)
+        chores = (*often, *rare, self.reconcile)
         self._chores: dict[Chore, float] = dict.fromkeys(chores, time.monotonic())
 
     def due_in(self, seconds: float) -> None:
@@ -109,13 +110,35 @@ class Sweeper:
 
     async def _retentions(self) -> list[Retention]:
         """What the queues keep, and the schedules that keep something else."""
-        return [*self._options.retentions, *retentions(await self._engine.schedules())]
+        kept = [*self._options.retentions, *retentions(await self._engine.schedules())]
+        return [replace(each, remember=self._options.remembers) for each in kept]
 
     async def purge(self) -> float:
         return 0.1 if await self._engine.purge(self._options.keep_dead, STEP) >= STEP else jittered(3600.0)
 
+    async def forget(self) -> float:
+        keep = self._options.keep_history if self._options.remembers else 0
+        gone = await self._engine.forget(keep, self._options.keep_history_for, FORGET_STEP)
+        return 1.0 if gone >= FORGET_STEP else jittered(60.0)
+
     async def forget_effects(self) -> float:
         return 0.1 if await self._engine.forget_effects(STEP) >= STEP else jittered(3600.0)
+
+    async def reconcile(self) -> float:
+        """A step; a ledger with much in it is gone through slowly, unless there is something to repair."""
+        done = await self._engine.reconcile(STEP, self._compared)
+        if done is None:
+            return 3600.0
+        self._compared = done.after
+        if done.repairs:
+            log.warning(
+                "reconciled with the ledger: %d dispatched, %d restored, %d ended",
+                done.dispatched,
+                done.restored,
+                done.ended,
+            )
+            return 0.05
+        return jittered(5.0 if done.after is None else 1.0)
 
     async def tidy(self) -> float:
         await self._engine.tidy()

@@ -33,6 +33,7 @@ class Settings(BaseModel):
     )
     outbox: str | None = Field(default=None, repr=False, min_length=1)  # the URL of the user's own database
     keep_outbox_for: float = Field(default=DAY, ge=0, le=MAX_SECONDS)  # seconds since the dispatch
+    ledger: str | None = Field(default=None, repr=False, min_length=1)  # URL of a database beside Redis
     schema_name: str = Field(default="penstock", validation_alias=_named("PENSTOCK_SCHEMA"))
     accept_unsafe: str = ""  # names of what is unsafe about the engine, with commas between them
     migrate: bool | None = None  # bring the schema up to date when opening; None: not on PostgreSQL
@@ -69,6 +70,8 @@ class Settings(BaseModel):
     keep_for: float | None = Field(default=DAY, ge=0, le=MAX_SECONDS)  # seconds since the end
     clean_up_at: time = time(3)  # of the day, in UTC: when what is older than keep_for is removed
     keep_dead_letters_for: float = Field(default=30 * DAY, ge=0, le=MAX_SECONDS)
+    keep_history: int = Field(default=100_000, ge=0)  # records of pruned jobs, of all queues; 0: none
+    keep_history_for: float = Field(default=30 * DAY, ge=0, le=MAX_SECONDS)  # seconds since the end; 0: none
     keep_effects_for: float | None = Field(
         default=None, ge=0, le=MAX_SECONDS
     )  # seconds; None: 60 days, or as long as a job of the task may run again

@@ -36,6 +36,22 @@ def check_url(url: str) -> None:
         sqlite_path(url)
 
 
+def check_ledger(url: str, ledger: str) -> None:
+    """InvalidOption where these two cannot go together."""
+    if not is_redis(url):
+        raise InvalidOption(
+            "a ledger is for jobs that live in Redis: PostgreSQL and SQLite keep background_jobs themselves"
+        )
+    if ledger.partition("://")[0] not in ("sqlite", "postgresql", "postgres"):
+        raise InvalidOption(
+            "the ledger's URL must name a database: postgresql://host/name or sqlite:///ledger.db"
+        )
+    if in_memory(ledger):
+        raise InvalidOption(
+            "a ledger in memory would not outlive the process: name a file, sqlite:///ledger.db"
+        )
+
+
 def is_sqlite(url: str) -> bool:
     return url.startswith("sqlite://")
 

@@ -224,13 +224,20 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers):
             max_age=retention.max_age,
             limit=limit,
             run=run,
+            remember=retention.remember,
         )
 
     async def purge(self, older_than: float, limit: int) -> int:
         return await self._count("purge", older_than=older_than, limit=limit)
 
+    async def forget(self, keep: int, older_than: float, limit: int) -> int:
+        return await self._count("forget", keep=keep, older_than=float(older_than), limit=limit)
+
     async def forget_effects(self, limit: int) -> int:
         return await self._count("forget_effects", limit=limit)
+
+    async def reconcile(self, limit: int, after: str | None = None) -> None:
+        """There is no ledger beside it."""
 
     async def tidy(self) -> None:
         async def drop_lanes(connection: Connection) -> None:
@@ -260,7 +267,7 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers):
         return await self._count("reschedule", ids=_known(ids), delay=float(delay))
 
     async def delete(self, ids: Sequence[str]) -> int:
-        return await self._count("delete", ids=_known(ids))
+        return await self._count("delete", ids=_known(ids), remember=False)
 
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
         wanted = [recovery for recovery in recoveries if is_id(recovery.dead_id)]

@@ -22,13 +22,18 @@ select current_setting('server_version'), current_setting('server_version_num'):
 
 
 async def examine(connection: Connection, schema: str) -> list[Finding]:
-    """Look at the server's own account of itself."""
+    """What there is to say of a server with jobs in it."""
+    return [*await look_at(connection), await _schema(connection, schema)]
+
+
+async def look_at(connection: Connection) -> list[Finding]:
+    """The server's own account of itself."""
     before = time.time()
     cursor = await connection.execute(_SETTINGS)
     row = await cursor.fetchone()
     assert row is not None
     middle = (before + time.time()) / 2
-    return [*_server(row), _clock(row[6], middle), await _schema(connection, schema)]
+    return [*_server(row), _clock(row[6], middle)]
 
 
 def _server(row: tuple[Any, ...]) -> Iterator[Finding]:

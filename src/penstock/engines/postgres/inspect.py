@@ -13,6 +13,7 @@ from penstock.engine import (
     EffectName,
     EffectRecord,
     Flow,
+    HistoryFilter,
     JobFilter,
     Parked,
     QueueState,
@@ -21,9 +22,10 @@ from penstock.engine import (
 from penstock.engines.postgres import listing
 from penstock.engines.postgres.base import Base
 from penstock.engines.postgres.database import Call
-from penstock.engines.records import dead_letter_from, job_from
+from penstock.engines.records import dead_letter_from, job_from, record_from
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
+from penstock.model.record import Record
 from penstock.model.states import State
 
 
@@ -40,6 +42,19 @@ class Inspection(Base):
         ids_tell_time = self._clock.now() is None  # they are made by a host's clock, whatever a test's says
         page = listing.job_page(self._sql["list_jobs"], where, limit, after, ids_tell_time=ids_tell_time)
         return [_job(row) for row in await self._database.records(page)]
+
+    async def history(self, job_id: str) -> Record | None:
+        if not is_id(job_id):
+            return None
+        rows = await self._database.records(listing.one_record(self._sql["list_history"], job_id))
+        return record_from(rows[0], _instant) if rows else None
+
+    async def histories(self, where: HistoryFilter, limit: int, after: str | None = None) -> list[Record]:
+        ids_tell_time = self._clock.now() is None
+        page = listing.history_page(
+            self._sql["list_history"], where, limit, after, ids_tell_time=ids_tell_time
+        )
+        return [record_from(row, _instant) for row in await self._database.records(page)]
 
     async def steps(self, job_id: str) -> dict[str, str]:
         return dict(await self._do("steps", id=job_id)) if is_id(job_id) else {}

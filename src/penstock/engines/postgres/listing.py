@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.engine import DeadFilter, EffectFilter, EffectName, JobFilter
+from penstock.engine import DeadFilter, EffectFilter, EffectName, HistoryFilter, JobFilter
 from penstock.engines.postgres.database import Call
 from penstock.model.ids import id_range, is_id
 
@@ -13,15 +13,9 @@ _EQUAL = ("queue", "task", "state", "owner")
 
 def job_page(sql: str, where: JobFilter, limit: int, after: str | None, *, ids_tell_time: bool) -> Call:
     """The statement for one page of jobs."""
-    values: dict[str, Any] = {"limit": limit, "after": after, "key": where.key}
-    values |= {"since": where.since, "until": where.until}
-    first, beyond = id_range(where.since, where.until) if ids_tell_time else (None, None)
-    values |= {"first": first, "beyond": beyond}
-    values |= {name: getattr(where, name) for name in _EQUAL}
-    terms = [f"{name} = %({name})s" for name in _EQUAL if values[name] is not None]
-    terms += _key_terms(where.key) + _page_terms("id", "created_at", values)
-    terms += ["id >= %(first)s::uuid"] if first else []
-    terms += ["id < %(beyond)s::uuid"] if beyond else []
+    values = {name: getattr(where, name) for name in _EQUAL}
+    values |= _page_values(where, limit, after, ids_tell_time=ids_tell_time)
+    terms = _job_terms(values)
     unfinished = [*terms, *_parked_terms(where.parked)]
     finished = [*terms, *(["false"] if where.parked else [])]
     if where.state is not None:
@@ -30,6 +24,21 @@ def job_page(sql: str, where: JobFilter, limit: int, after: str | None, *, ids_t
         "{finished_where}", _all_of(finished)
     )
     return Call(text, values)
+
+
+def history_page(
+    sql: str, where: HistoryFilter, limit: int, after: str | None, *, ids_tell_time: bool
+) -> Call:
+    """The statement for one page of the jobs that have ended."""
+    values: dict[str, Any] = {name: getattr(where, name) for name in ("queue", "task", "owner")}
+    values |= {"state": where.status and where.status.value}
+    values |= _page_values(where, limit, after, ids_tell_time=ids_tell_time)
+    return Call(sql.replace("{where}", _all_of(_job_terms(values))), values)
+
+
+def one_record(sql: str, job_id: str) -> Call:
+    """The statement for one job that has ended."""
+    return Call(sql.replace("{where}", "id = %(id)s::uuid"), {"id": job_id, "limit": 1})
 
 
 def dead_page(sql: str, where: DeadFilter, limit: int, after: str | None) -> Call:
@@ -41,6 +50,22 @@ def dead_page(sql: str, where: DeadFilter, limit: int, after: str | None) -> Cal
     if not where.recovered:
         terms.append("recovered_as is null")
     return Call(sql.replace("{where}", _all_of(terms)), values)
+
+
+def _page_values(
+    where: JobFilter | HistoryFilter, limit: int, after: str | None, *, ids_tell_time: bool
+) -> dict[str, Any]:
+    first, beyond = id_range(where.since, where.until) if ids_tell_time else (None, None)
+    page = {"limit": limit, "after": after, "key": where.key, "first": first, "beyond": beyond}
+    return page | {"since": where.since, "until": where.until}
+
+
+def _job_terms(values: dict[str, Any]) -> list[str]:
+    terms = [f"{name} = %({name})s" for name in _EQUAL if values[name] is not None]
+    terms += _key_terms(values["key"]) + _page_terms("id", "created_at", values)
+    terms += ["id >= %(first)s::uuid"] if values["first"] else []
+    terms += ["id < %(beyond)s::uuid"] if values["beyond"] else []
+    return terms
 
 
 def effect_page(sql: str, where: EffectFilter, limit: int, after: EffectName | None) -> Call:

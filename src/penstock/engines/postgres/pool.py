@@ -23,7 +23,7 @@ CALL_SECONDS = 20.0
 # For every session of ours. Where a pooler refuses or drops this, each transaction sets its limits itself.
 # Every statement of ours goes by an index; the defaults, made for disks that turn, think a scan is cheaper.
 _SESSION = (
-    "-c lock_timeout=2s -c statement_timeout=15s -c timezone=UTC "
+    "-c penstock.brief=on -c lock_timeout=2s -c statement_timeout=15s -c timezone=UTC "
     "-c enable_seqscan=off -c random_page_cost=1.1 -c jit=off -c plan_cache_mode=force_generic_plan"
 )
 _DEFAULTS: dict[str, Any] = {

@@ -45,7 +45,7 @@ def _plain_values(ends: Sequence[Settlement]) -> dict[str, Any]:
         "results": _sparse([end.outcome.result for end in ends]),
         "notes": _sparse([end.outcome.note for end in ends]),
         "ran_for": " ".join([repr(end.ran_for) for end in ends]),
-        "keep": "".join(["t" if end.keep else "f" for end in ends]),
+        "keep": "".join(["t" if end.keep else "h" if end.remember else "f" for end in ends]),
     }
 
 
@@ -63,6 +63,7 @@ def other_call(
     parks = [outcome.park for outcome in outcomes]
     values = {
         **_plain_values(ends),
+        "keep": "t" * len(ends),  # only what completes can go without a record
         "now": now,
         "by_holder": by_holder,
         "states": [outcome.state.value for outcome in outcomes],

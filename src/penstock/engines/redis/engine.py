@@ -30,7 +30,7 @@ from penstock.engines.redis.limits import Limits
 from penstock.engines.redis.recover import Recoveries
 from penstock.engines.redis.rescue import Rescue
 from penstock.engines.redis.schedules import Schedules
-from penstock.engines.redis.settle import Ends, Wanted, next_in, pack_end
+from penstock.engines.redis.settle import Ends, Wanted, fence, next_in, pack_end
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
@@ -102,7 +102,7 @@ class RedisEngine(Schedules, Limits, Breakers):
         answer = await self._do_once("claim", *wanted.arguments)
         if answer[0] == b"0":
             raise WorkerExpired(f"worker {want.worker} is not alive any more; begin again under a new id")
-        return Claimed(self._claims(wanted, answer), next_in(answer))
+        return Claimed(self._claims(wanted, answer), next_in(answer), fence(answer))
 
     async def settle(
         self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False
@@ -122,7 +122,7 @@ class RedisEngine(Schedules, Limits, Breakers):
         accepted = packed.accepted(refused)
         if wanted is None:
             return Settled(accepted, [])
-        return Settled(accepted, self._claims(wanted, rest), rest[0] == b"0", next_in(rest))
+        return Settled(accepted, self._claims(wanted, rest), rest[0] == b"0", next_in(rest), fence(rest))
 
     def _claims(self, wanted: Wanted, answer: list[Any]) -> list[Claim]:
         if answer[1]:
@@ -184,8 +184,15 @@ class RedisEngine(Schedules, Limits, Breakers):
     async def purge(self, older_than: float, limit: int) -> int:
         return await self._count("purge", number(micro(older_than)), number(limit))
 
+    async def forget(self, keep: int, older_than: float, limit: int) -> int:  # noqa: ARG002
+        """There is no history here."""
+        return 0
+
     async def forget_effects(self, limit: int) -> int:  # noqa: ARG002 - there are none
         return 0
+
+    async def reconcile(self, limit: int, after: str | None = None) -> None:
+        """There is no ledger beside it."""
 
     async def tidy(self) -> None:
         await self._do("tidy")
@@ -196,6 +203,11 @@ class RedisEngine(Schedules, Limits, Breakers):
         told = await self._do("cancel", reason.encode(), *map(raw_id, known)) if known else b""
         states = {job_id: STATES.get(chr(letter)) for job_id, letter in zip(known, told, strict=True)}
         return [states.get(job_id) for job_id in ids]
+
+    async def states(self, ids: Sequence[str]) -> list[State | None]:
+        """The state each is in; None for no such job."""
+        told = await self._do("states", *map(raw_id, ids)) if ids else b""
+        return [STATES.get(chr(letter)) for letter in told]
 
     async def promote(self, ids: Sequence[str]) -> int:
         return await self._count("promote", *_each_once(ids)) if ids else 0

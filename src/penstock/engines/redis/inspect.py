@@ -16,6 +16,7 @@ from penstock.engine import (
     EffectRecord,
     Finding,
     Flow,
+    HistoryFilter,
     JobFilter,
     Level,
     Parked,
@@ -34,6 +35,7 @@ from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
 from penstock.model.lanes import is_parked
 from penstock.model.names import check_schema
+from penstock.model.record import Record
 from penstock.model.states import State
 
 _DEAD = "dead"
@@ -93,6 +95,13 @@ class Inspection:
 
     async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         return await listing.jobs(self._do, where, limit, after)
+
+    async def history(self, job_id: str) -> Record | None:
+        job = await self.get(job_id)
+        return Record.of(job) if job is not None and job.state.finished else None
+
+    async def histories(self, where: HistoryFilter, limit: int, after: str | None = None) -> list[Record]:
+        return await listing.histories(self._do, where, limit, after)
 
     async def steps(self, job_id: str) -> dict[str, str]:
         if not is_id(job_id):

@@ -6,24 +6,40 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from penstock.engine import DeadFilter, JobFilter
+from penstock.engine import DeadFilter, HistoryFilter, JobFilter
 from penstock.engines.redis.codec import LETTERS, raw_id
 from penstock.engines.redis.instants import number, stored
 from penstock.engines.redis.records import read_job, read_letter
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
-from penstock.model.states import State
+from penstock.model.record import Record
+from penstock.model.states import FINISHED, State
 
 Do: TypeAlias = Callable[..., Awaitable[Any]]
 
 _ALL = b"wdbacfx"
+_ENDED = b"cfx"
 
 
-async def jobs(do: Do, where: JobFilter, limit: int, after: str | None) -> list[Job]:
-    """One page of jobs."""
-    found = await _by_minted_key(do, where, after)
+async def histories(do: Do, where: HistoryFilter, limit: int, after: str | None) -> list[Record]:
+    """One page of the jobs that have ended and are still here."""
+    ended = {state.value: state for state in FINISHED}
+    if where.status is not None and where.status not in ended:
+        return []
+    alike = ("queue", "task", "owner", "key", "since", "until")
+    wanted = JobFilter(
+        state=None if where.status is None else ended[where.status],
+        **{name: getattr(where, name) for name in alike},
+    )
+    found = await jobs(do, wanted, limit, after, among=_ENDED)
+    return [Record.of(job) for job in found]
+
+
+async def jobs(do: Do, where: JobFilter, limit: int, after: str | None, *, among: bytes = _ALL) -> list[Job]:
+    """One page of jobs in the states that `among` has the letters of."""
+    found = [job for job in await _by_minted_key(do, where, after) if LETTERS[job.state] in among]
     cursor = b"" if after is None else raw_id(after)
-    fixed = _conditions(where)
+    fixed = _conditions(where, among)
     while len(found) < limit:
         cursor, *rows = await do("list", cursor, number(limit - len(found)), *fixed)
         found += [read_job(*row) for row in zip(*[iter(rows)] * 5, strict=True)]
@@ -52,9 +68,9 @@ def _fits(job: Job, where: JobFilter) -> bool:
     return _within(job.created_at, where.since, where.until)
 
 
-def _conditions(where: JobFilter) -> list[bytes]:
+def _conditions(where: JobFilter, among: bytes) -> list[bytes]:
     """The rest of what `list.lua` takes."""
-    states = _ALL if where.state is None else LETTERS[where.state]
+    states = among if where.state is None else LETTERS[where.state]
     if where.parked and states == _ALL:
         states = LETTERS[State.WAITING]
     return [

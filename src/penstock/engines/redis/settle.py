@@ -134,7 +134,7 @@ class Wanted:
             self.arguments += (queue.encode(), number(most))
 
     def read(self, answer: Sequence[Any]) -> list[Claim]:
-        """The claims in an answer: after the first three, three values for each."""
+        """The claims in an answer: after the first four, three values for each."""
         tokens = self._tokens
         claims = [
             read_claim(answer[i], answer[i + 1], answer[i + 2], tokens[start : start + 32])
@@ -148,13 +148,18 @@ def next_in(answer: Sequence[Any]) -> float | None:
     return int(answer[2]) / SECOND if answer[2] else None
 
 
+def fence(answer: Sequence[Any]) -> int:
+    """The fence of the claims, by the answer to a want."""
+    return int(answer[3])
+
+
 def _rank(claim: Claim) -> tuple[datetime, str]:
     return claim.due_at - timedelta(seconds=HEAD_START[Priority(claim.priority)]), claim.id
 
 
 def _enumerate_tokens(length: int) -> list[tuple[int, int]]:
     """Where the token of each claim begins, and the claim itself."""
-    return [((i - 3) // 3 * 32, i) for i in range(3, length, 3)]
+    return [((i - 4) // 3 * 32, i) for i in range(4, length, 3)]
 
 
 def _known(tasks: Mapping[str, str]) -> bytes:

@@ -8,15 +8,17 @@ from penstock.engine import (
     EffectName,
     EffectRecord,
     Flow,
+    HistoryFilter,
     JobFilter,
     Parked,
     QueueState,
     WorkerInfo,
 )
 from penstock.engines.sqlite import effects as effect_rows
-from penstock.engines.sqlite import flows, inspection, steps, workers
+from penstock.engines.sqlite import flows, histories, inspection, steps, workers
 from penstock.engines.sqlite.opened import Opened
 from penstock.model.job import DeadLetter, Job
+from penstock.model.record import Record
 
 
 class Asked(Opened):
@@ -28,6 +30,15 @@ class Asked(Opened):
     async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         told = self._clock.now() is None  # ids are made by a host's clock, whatever a test's says
         return await self._read(lambda view: inspection.jobs(view, where, limit, after, ids_tell_time=told))
+
+    async def history(self, job_id: str) -> Record | None:
+        return await self._read(lambda view: histories.history(view, job_id))
+
+    async def histories(self, where: HistoryFilter, limit: int, after: str | None = None) -> list[Record]:
+        told = self._clock.now() is None
+        return await self._read(
+            lambda view: histories.histories(view, where, limit, after, ids_tell_time=told)
+        )
 
     async def steps(self, job_id: str) -> dict[str, str]:
         return await self._read(lambda view: steps.steps(view, job_id))

@@ -104,10 +104,16 @@ class SqliteEngine(Asked, Declared):
     async def purge(self, older_than: float, limit: int) -> int:
         return await self._write(lambda tx: upkeep.purge(tx, older_than, limit))
 
+    async def forget(self, keep: int, older_than: float, limit: int) -> int:
+        return await self._write(lambda tx: upkeep.forget(tx, keep, older_than, limit))
+
     async def forget_effects(self, limit: int) -> int:
         if not await self._read(effects.any_passed):
             return 0
         return await self._write(lambda tx: effects.forget(tx, limit))
+
+    async def reconcile(self, limit: int, after: str | None = None) -> None:
+        """There is no ledger beside it."""
 
     async def tidy(self) -> None:
         await self._write(upkeep.tidy)
@@ -123,7 +129,7 @@ class SqliteEngine(Asked, Declared):
         return await self._write(lambda tx: operate.reschedule(tx, ids, delay))
 
     async def delete(self, ids: Sequence[str]) -> int:
-        return await self._write(lambda tx: upkeep.remove(tx, ids))
+        return await self._write(lambda tx: upkeep.delete(tx, ids))
 
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
         return await self._write(lambda tx: operate.recover(tx, recoveries))

@@ -35,14 +35,14 @@ def examine(files: Files, synchronous: str) -> list[Finding]:
     """Look at the library, the file and the disk. Blocks."""
     if files.in_memory:
         return [_version(), Finding("memory", Level.WARNING, "jobs live in memory and end with the process")]
-    place = _place(files)
-    return [
-        _version(),
-        Finding("durability", *_SYNCHRONOUS[synchronous]),
-        place,
-        *(_schema(files) if place.level is Level.OK else ()),
-        *_disk(files),
-    ]
+    found = look_at(files, synchronous)
+    usable = all(finding.level is not Level.UNUSABLE for finding in found)
+    return [*found, *(_schema(files) if usable else ())]
+
+
+def look_at(files: Files, synchronous: str) -> list[Finding]:
+    """What there is to say of a file, whatever it holds. Blocks."""
+    return [_version(), Finding("durability", *_SYNCHRONOUS[synchronous]), _place(files), *_disk(files)]
 
 
 def _version() -> Finding:

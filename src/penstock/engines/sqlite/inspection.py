@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from penstock.engine import DeadFilter, JobFilter, Parked, QueueState
+from penstock.engine import DeadFilter, HistoryFilter, JobFilter, Parked, QueueState
 from penstock.engines.records import dead_letter_from, job_from
 from penstock.engines.sqlite.instants import instant, stored
 from penstock.engines.sqlite.session import DEAD, Session
@@ -16,9 +16,9 @@ from penstock.engines.sqlite.statements import SQL
 from penstock.engines.sqlite.traits import TIED
 from penstock.model.ids import id_range
 from penstock.model.job import DeadLetter, Job
-from penstock.model.states import State
+from penstock.model.states import State, Status
 
-_JOB_CONDITIONS = {
+JOB_CONDITIONS = {
     "queue": "queue = :queue",
     "task": "task = :task",
     "state": "state = :state",
@@ -77,11 +77,22 @@ def listing(
     where: JobFilter, limit: int, after: str | None, *, ids_tell_time: bool
 ) -> tuple[str, dict[str, Any]]:
     """The statement that finds the jobs, in the table that can hold them or in both, and its values."""
+    values = job_values(where, where.state, after, ids_tell_time=ids_tell_time)
+    conditions = conditions_for(JOB_CONDITIONS, values)
+    if where.parked is not None:
+        conditions.append(_PARKED if where.parked else f"not {_PARKED}")
+    return narrowed(_tables(where), conditions), values | {"limit": limit}
+
+
+def job_values(
+    where: JobFilter | HistoryFilter, state: State | Status | None, after: str | None, *, ids_tell_time: bool
+) -> dict[str, Any]:
+    """What JOB_CONDITIONS compare with."""
     first, beyond = id_range(where.since, where.until) if ids_tell_time else (None, None)
-    values: dict[str, Any] = {
+    return {
         "queue": where.queue,
         "task": where.task,
-        "state": where.state and where.state.value,
+        "state": state and state.value,
         "owner": where.owner,
         "key": where.key,
         "since": where.since and stored(where.since),
@@ -89,10 +100,6 @@ def listing(
         "first": first,
         "beyond": min(filter(None, (after, beyond)), default=None),
     }
-    conditions = _conditions(_JOB_CONDITIONS, values)
-    if where.parked is not None:
-        conditions.append(_PARKED if where.parked else f"not {_PARKED}")
-    return _narrowed(_tables(where), conditions), values | {"limit": limit}
 
 
 def dead_letters(session: Session, where: DeadFilter, limit: int, after: str | None) -> list[DeadLetter]:
@@ -105,10 +112,10 @@ def dead_letters(session: Session, where: DeadFilter, limit: int, after: str | N
         "until": where.until and stored(where.until),
         "after": after,
     }
-    conditions = _conditions(_DEAD_CONDITIONS, values)
+    conditions = conditions_for(_DEAD_CONDITIONS, values)
     if not where.recovered:
         conditions.append("recovered_at is null")
-    statement = _narrowed(SQL["dead_letters"], conditions)
+    statement = narrowed(SQL["dead_letters"], conditions)
     return [_dead(row) for row in session.connection.execute(statement, values | {"limit": limit})]
 
 
@@ -142,11 +149,11 @@ def _tables(where: JobFilter) -> str:
     return SQL["jobs" if where.state is None else _BY_STATE[where.state]]
 
 
-def _conditions(known: Mapping[str, str], values: Mapping[str, Any]) -> list[str]:
+def conditions_for(known: Mapping[str, str], values: Mapping[str, Any]) -> list[str]:
     return [condition for name, condition in known.items() if values[name] is not None]
 
 
-def _narrowed(statement: str, conditions: list[str]) -> str:
+def narrowed(statement: str, conditions: list[str]) -> str:
     return statement.replace("/* conditions */", " and ".join(conditions) or "true")
 
 

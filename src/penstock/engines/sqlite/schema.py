@@ -21,7 +21,7 @@ def migrate(connection: sqlite3.Connection, database: str, now: int) -> list[str
         _refuse_newer(done, database)
         missing = [name for name in MIGRATIONS if name not in done]
         for name in missing:
-            for statement in _statements(MIGRATIONS[name]):
+            for statement in statements_of(MIGRATIONS[name]):
                 connection.execute(statement)
             connection.execute(SQL["migrations_add"], (int(name[:4]), name, now))
         connection.execute("commit")
@@ -59,7 +59,8 @@ def _refuse_newer(done: set[str], database: str) -> None:
         )
 
 
-def _statements(script: str) -> list[str]:
+def statements_of(script: str) -> list[str]:
+    """The statements of a migration."""
     found, pending = [], ""
     for line in script.splitlines(keepends=True):
         pending += line

@@ -71,7 +71,7 @@ def _complete(tx: Tx, ends: Sequence[Settlement]) -> set[tuple[str, str]]:
     """
     if not ends:
         return set()
-    values = [(e.id, e.token, e.outcome.result, e.outcome.note, e.ran_for, e.keep) for e in ends]
+    values = [(e.id, e.token, e.outcome.result, e.outcome.note, e.ran_for, _kept(e)) for e in ends]
     runs = {value[:2]: value for value in values}
     tx.change("ends_add", (json.dumps([*runs.values()], ensure_ascii=False),))
     refused = tx.change("ends_refuse")
@@ -85,6 +85,7 @@ def _complete(tx: Tx, ends: Sequence[Settlement]) -> set[tuple[str, str]]:
         if kept:
             tx.count(queue, _COMPLETED, lane, n)
     if not all(end.keep for end in ends):
+        tx.change("ends_remember", (tx.now,))
         tx.change("ends_free_keys", (tx.now,))
     if watched:
         healthy = {end.id: end.outcome.healthy for end in ends}
@@ -99,6 +100,10 @@ def _complete(tx: Tx, ends: Sequence[Settlement]) -> set[tuple[str, str]]:
         look_after(tx, dict(row), State.COMPLETED, keep=row["kept"])
     resolve(tx, [(row["id"], State.COMPLETED) for row in special if row["traits"] & FEEDS])
     return accepted
+
+
+def _kept(end: Settlement) -> int:
+    return 1 if end.keep else 2 if end.remember else 0
 
 
 def _end(tx: Tx, end: Settlement) -> bool:

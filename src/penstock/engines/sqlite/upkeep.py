@@ -16,6 +16,7 @@ from penstock.engines.sqlite.ties import finish, let_go
 from penstock.model.outcome import EXPIRED, UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
 
+_TROUBLED = (State.FAILED, State.CANCELLED)
 UNSHELVED = 1_000  # jobs of one schedule that is gone, in one round
 
 
@@ -54,10 +55,18 @@ def prune(tx: Tx, retention: Retention, limit: int, run: str | None) -> int:
         return 0
     removed = 0
     if retention.max_age is not None:
-        removed += _prune_aged(tx, retention.queue, tx.now - micro(retention.max_age), limit)
-    removed += _prune_many(tx, retention.queue, (State.COMPLETED,), retention.keep_completed, limit - removed)
-    failed = (State.FAILED, State.CANCELLED)
-    return removed + _prune_many(tx, retention.queue, failed, retention.keep_failed, limit - removed)
+        removed += _drop(tx, retention, _aged(tx, retention.queue, tx.now - micro(retention.max_age), limit))
+    kept = {(State.COMPLETED,): retention.keep_completed, _TROUBLED: retention.keep_failed}
+    for states, keep in kept.items():
+        if keep is not None:
+            removed += _drop(tx, retention, _excess(tx, retention.queue, states, keep, limit - removed))
+    return removed
+
+
+def _drop(tx: Tx, retention: Retention, ids: Sequence[str]) -> int:
+    if retention.remember and ids:
+        tx.change("remember", (json.dumps(ids),))
+    return _remove(tx, ids)
 
 
 def purge(tx: Tx, older_than: float, limit: int) -> int:
@@ -68,7 +77,17 @@ def purge(tx: Tx, older_than: float, limit: int) -> int:
     return len(rows)
 
 
-def remove(tx: Tx, ids: Sequence[str]) -> int:
+def delete(tx: Tx, ids: Sequence[str]) -> int:
+    """Remove the records of finished jobs, pruned or not."""
+    return _remove(tx, ids) + tx.change("erase", (json.dumps(ids),))
+
+
+def forget(tx: Tx, keep: int, older_than: float, limit: int) -> int:
+    """Remove what the history holds beyond its bounds."""
+    return tx.change("forget", {"before": tx.now - micro(older_than), "keep": keep, "limit": limit})
+
+
+def _remove(tx: Tx, ids: Sequence[str]) -> int:
     """Remove the records of finished jobs, with the keys they hold."""
     rows = tx.rows("remove", (json.dumps(ids),))
     tx.change_many("keys_free", [dict(row) | {"now": tx.now} for row in rows if row["is_unique"]])
@@ -107,24 +126,22 @@ def _end_wait(tx: Tx, job_id: str) -> bool:
     return True
 
 
-def _prune_aged(tx: Tx, queue: str, before: int, limit: int) -> int:
+def _aged(tx: Tx, queue: str, before: int, limit: int) -> list[str]:
     found: list[sqlite3.Row] = []
     for state in (State.COMPLETED, State.FAILED, State.CANCELLED):
         found += tx.rows("finished_before", (queue, state.value, before, limit - len(found)))
-    return remove(tx, [row["id"] for row in found])
+    return [row["id"] for row in found]
 
 
-def _prune_many(tx: Tx, queue: str, states: Sequence[State], keep: int | None, limit: int) -> int:
-    if keep is None:
-        return 0
+def _excess(tx: Tx, queue: str, states: Sequence[State], keep: int, limit: int) -> list[str]:
     kept = sum(row["n"] for row in _counts(tx, queue) if row["state"] in states)
     excess = min(limit, kept - keep)
     if excess <= 0:
-        return 0
+        return []
     oldest = [
         tuple(row) for state in states for row in tx.rows("finished_oldest", (queue, state.value, excess))
     ]
-    return remove(tx, [job_id for _, job_id in sorted(oldest)[:excess]])
+    return [job_id for _, job_id in sorted(oldest)[:excess]]
 
 
 def _counts(tx: Tx, queue: str) -> list[sqlite3.Row]:

@@ -254,11 +254,15 @@ language sql stable as $$
                                when 4 then interval '-300 s' else interval '0 s' end
 $$;
 
--- A hint for those who wait. NOTIFY serialises commits, so few at a time send it; several may, so that one
--- long transaction does not keep the others silent.
+-- A hint for those who wait. NOTIFY serialises commits, so few of our own transactions at a time send it: they
+-- are brief, and who is silent is heard with the next. A caller's may stay open for long, and speaks for itself.
 create function {schema}.wake(queue text) returns void
 language plpgsql as $$
 begin
+    if current_setting('penstock.brief', true) is distinct from 'on' then
+        perform pg_notify('penstock_{schema}', queue);
+        return;
+    end if;
     for slot in 1..4 loop
         if pg_try_advisory_xact_lock(hashtextextended('{schema}/' || queue, slot)) then
             perform pg_notify('penstock_{schema}', queue);

@@ -1,5 +1,6 @@
 -- What a worker says and hears in one call: what completed leaves the hot table where id, token and state match,
 -- and the next are claimed. A function, so that the server keeps its plans, behind a pooler too.
+-- `keep` has a letter for each end: t, its record is kept; h, it goes to the history at once; f, neither.
 -- One row per claim, at least one; the last columns say whether the worker lives, and which ends were refused.
 create function {schema}.settle(
     ids text, tokens text, results text[], notes text[], ran_for text, keep text,
@@ -34,7 +35,7 @@ begin
         with ends as (
             select * from unnest(
                 string_to_array(ids, ' ')::uuid[], string_to_array(tokens, ' ')::uuid[], results, notes,
-                string_to_array(ran_for, ' ')::double precision[], string_to_array(keep, null)::boolean[]
+                string_to_array(ran_for, ' ')::double precision[], string_to_array(keep, null)
             ) as e(id, token, result, note, ran_for, keep)
         ),
         gone as (
@@ -43,7 +44,7 @@ begin
             delete from {schema}.jobs j using ends e
             where j.id = e.id and j.token = e.token and j.state || '' = 'active'
             returning j.*, e.result, e.note as last_note, e.ran_for as last_run,
-                e.keep or j.flow is not null as keep
+                e.keep = 't' or j.flow is not null as keep, e.keep = 'h' as remember
         ),
         kept as (
             insert into {schema}.finished (
@@ -58,6 +59,13 @@ begin
                 g.suspect, g.crashes, g.rescues, g.cancel_requested, g.recovered_from, g.after, g.deadline_at, g.flow,
                 g.flow_place, g.shelf, g.origin, g.stepped, g.flow is not null
             from gone g where g.keep
+        ),
+        remembered as (
+            {_remember}
+            select g.id, g.queue, g.task, 'completed', g.args, g.result, null, g.attempt, g.max_attempts, g.key,
+                g.owner, g.created_at, g.started_at, moment
+            from gone g where g.remember and not g.keep
+            {_remember_anew}
         ),
         freed as (
             delete from {schema}.keys k using gone g

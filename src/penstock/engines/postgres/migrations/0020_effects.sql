@@ -49,7 +49,7 @@ declare
     refused text[];
 begin
     select s.refused into refused from {schema}.settle(
-        id, token, array[result], array[note], ran_for::text, case when keep then 't' else 'f' end,
+        id, token, array[result], array[note], ran_for::text, case when keep then 't' else 'h' end,
         '', '', '{}', '{}', 0, '{}', '{}', 0, case healthy when true then 't' when false then 'f' else '-' end, moment) s;
     if refused is not null then
         return false;

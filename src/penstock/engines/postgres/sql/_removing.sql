@@ -2,7 +2,7 @@
 -- not over.
 gone as (
     delete from {schema}.finished f where f.ctid = any(array(select place from doomed))
-    returning f.id, f.queue, f.task, f.key, f.is_unique, f.state, f.flow, f.stepped
+    returning f.*
 ),
 freed as (
     delete from {schema}.keys k using gone g
@@ -22,8 +22,15 @@ forgotten as (
     where f.id in (select g.flow from gone g) and f.unfinished <= 0 and not exists (
         select from {schema}.finished m where m.flow = f.id and m.id not in (select g.id from gone g))
 ),
+remembered as (
+    {_remember}
+    select g.id, g.queue, g.task, g.state, g.args, g.result,
+        case when g.state <> 'completed' then {schema}.error_message(g.errors, g.note) end,
+        g.attempt, g.max_attempts, g.key, g.owner, g.created_at, g.started_at, g.finished_at
+    from gone g where %(remember)s
+    {_remember_anew}
+),
 counted as (
     insert into {schema}.counts (queue, lane, state, n)
     select queue, null, state, -count(*) from gone group by 1, 3
 )
-select count(*) from gone

@@ -35,3 +35,4 @@ doomed as (
     order by f.id limit %(limit)s for update skip locked
 ),
 {_removing}
+select count(*) from gone

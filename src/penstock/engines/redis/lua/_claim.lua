@@ -193,11 +193,19 @@ local function tell(lanes, now)
   return next_in
 end
 
+-- Greater than that of every claim before: the time, so that it is also when all keys were lost in between; and one
+-- more than the last where the clock stands still or was set back.
+local function next_fence(now)
+  local fence = math.max(now, tonumber(call('GET', p .. 'fence') or 0) + 1)
+  call('SET', p .. 'fence', score(fence))
+  return score(fence)
+end
+
 local function read_want(first, now)
   local worker, request = ARGV[first], ARGV[first + 1]
   local want = {
     worker = worker, request = request, limit = tonumber(ARGV[first + 2]), tokens = ARGV[first + 3],
-    tasks = ARGV[first + 4], free = tonumber(ARGV[first + 5]), most = {}, taken = 0, lost = 0, answer = { '1', 0, '' },
+    tasks = ARGV[first + 4], free = tonumber(ARGV[first + 5]), most = {}, taken = 0, lost = 0, answer = { '1', 0, '', '0' },
     ids = {}, runs = {}, tails = {},
     head = sub(struct.pack(RUN, 'a', 0, 0, 0, 1, 0, 0, 0, now, now, NOBODY, 0, 0, 0, 0, 0), 1, 48),
   }
@@ -227,10 +235,10 @@ end
 -- `first` is where the want begins in ARGV:
 --   worker, request, limit, tokens (16 bytes each), tasks, free, then each queue and how many of it at most.
 -- Answers: '1' alive, '2' alive and the jobs not in order of rank, or '0' not; how many ids had no record; microseconds
---   after which it is worth asking again, or ''; then id, base and what a rerun must tell, for each.
+--   after which it is worth asking again, or ''; the fence; then id, base and what a rerun must tell, for each.
 local function claim(now, first)
   local want, rounds = read_want(first, now), 0
-  if not is_alive(want.worker, now) then return { '0', 0, '' } end
+  if not is_alive(want.worker, now) then return { '0', 0, '', '0' } end
   if want.limit <= 0 or call('LPOS', p .. 'void:' .. want.worker, want.request) then return want.answer end
   local lanes, fair = lanes_for(want.most, want.tasks)
   repeat
@@ -243,5 +251,6 @@ local function claim(now, first)
   local next_in = tell(lanes, now)
   want.answer[1], want.answer[2] = rounds > 1 and not fair and '2' or '1', want.lost
   want.answer[3] = next_in and score(next_in) or ''
+  if want.taken > 0 then want.answer[4] = next_fence(now) end
   return want.answer
 end

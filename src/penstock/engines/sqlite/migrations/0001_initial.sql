@@ -146,6 +146,57 @@ create index penstock_dead_letters_open on penstock_dead_letters (job_id) where 
 create index penstock_dead_letters_queue on penstock_dead_letters (queue, job_id);
 create index penstock_dead_letters_task on penstock_dead_letters (task, job_id);
 
+-- What is left of a job when its own record has been pruned: the columns of background_jobs, and its owner.
+create table penstock_history (
+  id text primary key,
+  queue text not null,
+  task text not null,
+  state text not null,
+  args text not null,
+  result text,
+  error text,
+  attempt integer not null,
+  max_attempts integer not null,
+  key text not null,
+  owner text,
+  created_at integer not null,
+  started_at integer,
+  finished_at integer not null
+) without rowid;
+
+create index penstock_history_queue on penstock_history (queue, state, id);
+create index penstock_history_status on penstock_history (state, id);
+create index penstock_history_finished on penstock_history (finished_at);
+create index penstock_history_created on penstock_history (created_at);
+create index penstock_history_key on penstock_history (key) where key <> id;
+create index penstock_history_owner on penstock_history (owner, id) where owner is not null;
+
+-- Every job there is a record of, in the words that the outside is told; times as text, in UTC.
+create view penstock_background_jobs as
+select id, queue as queue_name, task as job_type, id as bull_job_id, status, args as payload_json,
+  result as result_json, error as error_message, attempt as attempts_made, max_attempts, key as idempotency_key,
+  strftime('%Y-%m-%d %H:%M:%f', created_at / 1e6, 'unixepoch') as created_at,
+  strftime('%Y-%m-%d %H:%M:%f', started_at / 1e6, 'unixepoch') as started_at,
+  strftime('%Y-%m-%d %H:%M:%f', finished_at / 1e6, 'unixepoch') as finished_at,
+  strftime('%Y-%m-%d %H:%M:%f', updated_at / 1e6, 'unixepoch') as updated_at
+from (
+  select id, queue, task, case when started_at is null then 'pending' else 'processing' end as status, args,
+    null as result, errors ->> '$[#-1].type' || ': ' || (errors ->> '$[#-1].message') as error,
+    attempt, max_attempts, key, created_at, started_at, null as finished_at,
+    max(created_at, coalesce(claimed_at, 0)) as updated_at
+  from penstock_jobs
+  union all
+  select id, queue, task, state, args, result,
+    case when state <> 'completed' then
+      coalesce(errors ->> '$[#-1].type' || ': ' || (errors ->> '$[#-1].message'), note) end,
+    attempt, max_attempts, key, created_at, started_at, finished_at, finished_at
+  from penstock_finished
+  union all
+  select id, queue, task, state, args, result, error, attempt, max_attempts, key, created_at, started_at,
+    finished_at, finished_at
+  from penstock_history
+);
+
 -- Who holds a given key. Minted keys have no row.
 create table penstock_keys (
   queue text not null,

@@ -11,4 +11,4 @@ select
   j.recovered_from, j.recovered_as, case when j.flow is null then j.traits else j.traits | 64 end, j.shelf, j.flow,
   j.origin, j.deadline_at, j.at_deadline, e.note, j.options, j.args, j.progress, e.result, j.errors
 from temp.penstock_ends as e cross join penstock_jobs as j on j.id = e.id
-where e.keep or j.flow is not null
+where e.keep = 1 or j.flow is not null

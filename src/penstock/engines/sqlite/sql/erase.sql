@@ -1,0 +1,1 @@
+delete from penstock_history where id in (select value from json_each(?))

@@ -1,0 +1,149 @@
+"""The verbs that a ledger has no part in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from penstock.engine import (
+    DeadFilter,
+    DueSchedules,
+    EffectFilter,
+    EffectName,
+    EffectRecord,
+    Engine,
+    Entry,
+    Flow,
+    Group,
+    GroupState,
+    JobFilter,
+    LaneState,
+    Orders,
+    Parked,
+    QueueState,
+    ScheduleRow,
+    TickRecord,
+    WorkerInfo,
+)
+from penstock.model.breaker import Breaker, BreakerState, Circuit
+from penstock.model.job import DeadLetter, Job
+from penstock.model.states import State
+
+
+class Fenced(Engine, Protocol):
+    """An engine whose claims have a fence, and which tells the states of many jobs at once."""
+
+    async def states(self, ids: Sequence[str]) -> list[State | None]: ...
+
+
+class Delegate:
+    """Passes on to the engine, which is opened when it is first there."""
+
+    async def _engine(self) -> Fenced:
+        """The engine, open; EngineUnavailable where it is away."""
+        raise NotImplementedError
+
+    async def register(self, worker: WorkerInfo, ttl: float) -> None:
+        await (await self._engine()).register(worker, ttl)
+
+    async def beat(self, worker: str, ttl: float) -> Orders:
+        return await (await self._engine()).beat(worker, ttl)
+
+    async def progress(self, job_id: str, token: str, progress: str) -> bool:
+        return await (await self._engine()).progress(job_id, token, progress)
+
+    async def save_step(self, job_id: str, token: str, name: str, value: str) -> bool:
+        return await (await self._engine()).save_step(job_id, token, name, value)
+
+    async def wait(self, queues: Sequence[str], timeout: float) -> None:
+        await (await self._engine()).wait(queues, timeout)
+
+    async def stage(self, limit: int) -> float | None:
+        return await (await self._engine()).stage(limit)
+
+    async def due_schedules(self, limit: int) -> DueSchedules:
+        return await (await self._engine()).due_schedules(limit)
+
+    async def purge(self, older_than: float, limit: int) -> int:
+        return await (await self._engine()).purge(older_than, limit)
+
+    async def forget_effects(self, limit: int) -> int:
+        return await (await self._engine()).forget_effects(limit)
+
+    async def tidy(self) -> None:
+        await (await self._engine()).tidy()
+
+    async def set_paused(self, queue: str, paused: bool) -> None:
+        await (await self._engine()).set_paused(queue, paused)
+
+    async def put_groups(self, groups: Sequence[Group]) -> None:
+        await (await self._engine()).put_groups(groups)
+
+    async def put_breakers(self, breakers: Sequence[Breaker]) -> None:
+        await (await self._engine()).put_breakers(breakers)
+
+    async def put_schedules(self, schedules: Sequence[ScheduleRow]) -> None:
+        await (await self._engine()).put_schedules(schedules)
+
+    async def pause_schedule(self, schedule_id: str, paused: bool, next_at: datetime | None) -> bool:
+        return await (await self._engine()).pause_schedule(schedule_id, paused, next_at)
+
+    async def enter_breaker(self, name: str, permit: str) -> Entry:
+        return await (await self._engine()).enter_breaker(name, permit)
+
+    async def report_breaker(self, name: str, permit: str, healthy: bool | None) -> None:
+        await (await self._engine()).report_breaker(name, permit, healthy)
+
+    async def set_breaker(self, name: str, circuit: Circuit) -> bool:
+        return await (await self._engine()).set_breaker(name, circuit)
+
+    async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
+        return await (await self._engine()).jobs(where, limit, after)
+
+    async def steps(self, job_id: str) -> dict[str, str]:
+        return await (await self._engine()).steps(job_id)
+
+    async def flow(self, flow_id: str) -> Flow | None:
+        return await (await self._engine()).flow(flow_id)
+
+    async def flows(self, limit: int, after: str | None = None) -> list[Flow]:
+        return await (await self._engine()).flows(limit, after)
+
+    async def groups(self) -> list[GroupState]:
+        return await (await self._engine()).groups()
+
+    async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
+        return await (await self._engine()).lanes(group, limit, after)
+
+    async def breakers(self) -> list[BreakerState]:
+        return await (await self._engine()).breakers()
+
+    async def schedules(self) -> list[ScheduleRow]:
+        return await (await self._engine()).schedules()
+
+    async def ticks(self, schedule_id: str, limit: int) -> list[TickRecord]:
+        return await (await self._engine()).ticks(schedule_id, limit)
+
+    async def dead_letters(self, where: DeadFilter, limit: int, after: str | None = None) -> list[DeadLetter]:
+        return await (await self._engine()).dead_letters(where, limit, after)
+
+    async def dead_letter(self, job_id: str) -> DeadLetter | None:
+        return await (await self._engine()).dead_letter(job_id)
+
+    async def effects(
+        self, where: EffectFilter, limit: int, after: EffectName | None = None
+    ) -> list[EffectRecord]:
+        return await (await self._engine()).effects(where, limit, after)
+
+    async def queues(self) -> list[QueueState]:
+        return await (await self._engine()).queues()
+
+    async def dead_count(self) -> int:
+        return await (await self._engine()).dead_count()
+
+    async def workers(self) -> list[WorkerInfo]:
+        return await (await self._engine()).workers()
+
+    async def parked(self) -> list[Parked]:
+        return await (await self._engine()).parked()

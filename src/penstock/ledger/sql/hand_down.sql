@@ -1,0 +1,1 @@
+update {jobs} as j set key_held = false from {rows(id uuid)} where j.id = e.id

@@ -1,0 +1,1 @@
+select {columns} from {rows(id uuid)} join {jobs} j on j.id = e.id
