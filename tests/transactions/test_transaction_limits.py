@@ -241,20 +241,21 @@ async def test_where_nobody_knows_of_the_commit_the_run_fails_and_is_refused_if_
 
 def _cut_at_commit(tx: Any, got_through: bool) -> None:
     block = tx._own._block
-    leave = block.__class__.__aexit__
-
-    async def cut(*args: Any) -> bool:
-        if got_through:
-            await leave(block, *args)
-        raise psycopg.OperationalError("the connection is lost")
 
     class Cut:
-        pgconn = block.pgconn
-        status, Status = None, block.Status
-        __aexit__ = staticmethod(cut)
+        """The line is lost under the commit; afterwards there is nothing to roll back."""
+
+        pgconn, status, Status = block.pgconn, None, block.Status
+
+        async def __aexit__(self, kind: object, *_: object) -> bool:
+            if kind is None:
+                if got_through:
+                    await block.__aexit__(None, None, None)
+                block.pgconn.finish()
+                raise psycopg.OperationalError("the connection is lost")
+            return True
 
     tx._own._block = Cut()
-    tx.connection.pgconn.finish() if not got_through else None
 
 
 async def test_redis_says_what_to_do_instead(

@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
 import psycopg
@@ -70,10 +70,12 @@ class PostgresTransactions:
 
     def close(self) -> None:
         with self._lock:
-            idle, self._idle = [*self._idle, *(found for _, found in self._idle_async)], []
-            self._idle_async = []
+            idle, self._idle = self._idle, []
+            idle_async, self._idle_async = self._idle_async, []
         for connection in idle:
-            connection.pgconn.finish()  # whichever loop it belongs to
+            connection.close()
+        for _, other in idle_async:
+            _close(other)
 
     @contextmanager
     def _in_hand(self) -> Iterator[None]:
@@ -95,7 +97,7 @@ class PostgresTransactions:
                     return connection
                 connection.close()
             if self._idle_async and self._is_full():
-                self._idle_async.pop(0)[1].pgconn.finish()
+                _close(self._idle_async.pop(0)[1])
         return None
 
     def _taken_async(self) -> Async | None:
@@ -105,7 +107,7 @@ class PostgresTransactions:
                 loop, connection = self._idle_async.pop()
                 if loop is here and usable(connection):
                     return connection
-                connection.pgconn.finish()
+                _close(connection)
             if self._idle and self._is_full():
                 self._idle.pop(0).close()
         return None
@@ -217,13 +219,19 @@ def _said(block: psycopg.Transaction | psycopg.AsyncTransaction) -> Iterator[Non
     try:
         yield
     except psycopg.OperationalError as error:
-        if failures.is_lost(error, block.pgconn.status != 0):
+        if error.sqlstate is None or failures.is_lost(error, block.pgconn.status != 0):
             raise OutcomeUnknown(
                 f"the connection was lost while the work was being committed: {error}"
             ) from error
         raise
     if block.status is not block.Status.COMMITTED:
         raise EngineUnavailable("the connection was lost before the work was committed; nothing was kept")
+
+
+def _close(connection: Async) -> None:
+    """At once, whichever loop it belongs to, which may be gone: there is nothing to wait for."""
+    with suppress(StopIteration):
+        connection.close().send(None)
 
 
 def _milliseconds(seconds: float) -> str:
