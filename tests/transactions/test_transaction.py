@@ -115,6 +115,19 @@ async def test_an_error_in_the_block_undoes_the_work_and_fails_the_run(shop: Sho
     assert await shop.charges() == [7]
 
 
+async def test_a_statement_that_ends_the_transaction_in_its_block_fails_the_job(
+    shop: Shop, handler: Handler
+) -> None:
+    async def charge(_: Any, tx: Any, n: int) -> None:
+        await ready(tx.execute(shop.insert, (n,)))
+        await ready(tx.execute("commit"))
+
+    job = await handler.run(charge)
+    assert (job.state, job.attempt) == (State.FAILED, 1)
+    assert [error["type"] for error in job.errors] == ["InvalidOption"]
+    assert await shop.charges() == [7]
+
+
 async def test_a_signal_in_the_block_means_what_it_always_means(shop: Shop, handler: Handler) -> None:
     async def charge(_: Any, tx: Any, n: int) -> None:
         await ready(tx.execute(shop.insert, (n,)))

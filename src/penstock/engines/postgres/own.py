@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any, TypeAlias
 
 import psycopg
@@ -15,10 +15,10 @@ from psycopg.pq import TransactionStatus
 from penstock.engines.postgres import failures
 from penstock.engines.postgres.lent import PostgresOnLent
 from penstock.engines.postgres.pool import options_of, usable
-from penstock.lent import AsyncLent, Lent
+from penstock.lent import AsyncLent, Lent, Value
 from penstock.lent.postgres import AsyncPsycopg, Psycopg
 from penstock.model.clock import Clock
-from penstock.model.errors import EngineUnavailable, OutcomeUnknown
+from penstock.model.errors import EngineUnavailable, InvalidOption, OutcomeUnknown
 
 Sync: TypeAlias = psycopg.Connection[Any]
 Async: TypeAlias = psycopg.AsyncConnection[Any]
@@ -152,33 +152,40 @@ class PostgresTransactions:
 
 
 class Own:
-    """One transaction in a handler's hands. The driver lets nobody commit inside its own block."""
+    """One transaction in a handler's hands. The driver lets nobody call commit() inside its own block."""
 
     def __init__(self, owner: PostgresTransactions, connection: Sync, block: psycopg.Transaction) -> None:
         self._owner = owner
         self._block = block
+        self._ended = False
         self.connection = connection
-        self.lent: Lent = Psycopg(connection)
+        self.lent: Lent = InBlock(connection)
 
     def execute(self, sql: str, values: Any) -> psycopg.Cursor[Any]:
         return self.connection.execute(sql, values)
 
     def commit(self) -> None:
-        try:
-            with _said(self._block):
-                self._block.__exit__(None, None, None)
-        finally:
-            self._give_back()
+        self._ended = True
+        with self._given_back(), _said(self._block):
+            self._block.__exit__(None, None, None)
 
     def rollback(self) -> None:
-        try:
-            self._block.__exit__(psycopg.Rollback, psycopg.Rollback(), None)
-        finally:
-            self._give_back()
+        if not self._ended:
+            self._ended = True
+            with self._given_back():
+                self._block.__exit__(psycopg.Rollback, psycopg.Rollback(), None)
 
-    def _give_back(self) -> None:
-        if not self._owner.keep(self.connection):
+    @contextmanager
+    def _given_back(self) -> Iterator[None]:
+        """Kept for the next where the block ends as it should; else the driver's count of blocks is wrong."""
+        try:
+            yield
+        except BaseException:
             self.connection.close()
+            raise
+        finally:
+            if not self._owner.keep(self.connection):
+                self.connection.close()
 
 
 class AsyncOwn:
@@ -189,28 +196,57 @@ class AsyncOwn:
     ) -> None:
         self._owner = owner
         self._block = block
+        self._ended = False
         self.connection = connection
-        self.lent: AsyncLent = AsyncPsycopg(connection)
+        self.lent: AsyncLent = AsyncInBlock(connection)
 
     async def execute(self, sql: str, values: Any) -> psycopg.AsyncCursor[Any]:
         return await self.connection.execute(sql, values)
 
     async def commit(self) -> None:
-        try:
+        self._ended = True
+        async with self._given_back():
             with _said(self._block):
                 await self._block.__aexit__(None, None, None)
-        finally:
-            await self._give_back()
 
     async def rollback(self) -> None:
-        try:
-            await self._block.__aexit__(psycopg.Rollback, psycopg.Rollback(), None)
-        finally:
-            await self._give_back()
+        if not self._ended:
+            self._ended = True
+            async with self._given_back():
+                await self._block.__aexit__(psycopg.Rollback, psycopg.Rollback(), None)
 
-    async def _give_back(self) -> None:
-        if not self._owner.keep_async(self.connection):
+    @asynccontextmanager
+    async def _given_back(self) -> AsyncIterator[None]:
+        """As of the other."""
+        try:
+            yield
+        except BaseException:
             await self.connection.close()
+            raise
+        finally:
+            if not self._owner.keep_async(self.connection):
+                await self.connection.close()
+
+
+class InBlock(Psycopg):
+    """Its verbs are for a transaction that no statement of the handler has ended."""
+
+    def fetch(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
+        _check_open(self.raw)
+        return super().fetch(sql, *values)
+
+
+class AsyncInBlock(AsyncPsycopg):
+    """The same, awaited."""
+
+    async def fetch(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
+        _check_open(self.raw)
+        return await super().fetch(sql, *values)
+
+
+def _check_open(connection: Sync | Async) -> None:
+    if connection.pgconn.transaction_status == TransactionStatus.IDLE:
+        raise InvalidOption("the transaction was ended inside ctx.transaction(), before its end")
 
 
 @contextmanager
