@@ -7,6 +7,8 @@ export UV_COMPILE_BYTECODE := 1
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
+# Half of the tests wait for processes and servers more than they work.
+TESTERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 
 .PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger own-table dst lock clean
 
@@ -33,7 +35,7 @@ demo: $(VENV)/.run ## Watch a few hundred jobs run, retry, fail and recover on S
 
 test: $(VENV)/.dev ## Run the whole test suite (starts its own servers)
 	@tests/provision
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n $(TESTERS)
 
 check: $(VENV)/.dev ## Format, lint, types, import contracts, generated docs
 	$(BIN)/ruff format --check .

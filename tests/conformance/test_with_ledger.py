@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from dataclasses import replace
 from pathlib import Path
@@ -59,11 +60,15 @@ def ledgered(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:
     return replace(place, ledger=request.getfixturevalue("postgres_url"))
 
 
-@pytest.fixture(params=["postgres", "sqlite"])
+# One set of statements serves both databases; `make test LEDGERS=postgres,sqlite` runs the suite over either.
+LEDGERS = os.environ.get("LEDGERS", "postgres").split(",")
+
+
+@pytest.fixture(params=LEDGERS)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return ledgered(request.param, tmp_path, request)
 
 
-@pytest.fixture(params=["postgres", "sqlite"])
+@pytest.fixture(params=LEDGERS)
 def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return ledgered(request.param, tmp_path, request)
