@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 # Half of the tests wait for processes and servers more than they work.
-TESTERS ?= $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
+TESTERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 
 .PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger own-table dst lock clean
 
