@@ -161,6 +161,16 @@ def test_a_row_that_was_started_without_a_time_counts_from_when_it_is_seen(books
     assert store.recover(10) == [(1, "queued")]
 
 
+def test_rows_that_were_started_without_a_time_are_seen_in_bounded_steps(books: Books) -> None:
+    books.invoices(5, status="started")
+    store = books.declare()
+    left = []
+    for _ in range(4):
+        store.recover(2)
+        left.append(sum(at is None for (at,) in books.rows("started_at")))
+    assert left == [3, 1, 0, 0]
+
+
 def test_a_row_handed_back_is_as_it_was_before_it_was_taken(books: Books) -> None:
     books.invoices(2)
     store = books.declare()

@@ -200,7 +200,7 @@ class Store(ABC):
     def recover(self, limit: int) -> list[Recovered]:
         """Take stuck rows back: completed where their output exists, else queued, at last failed."""
         with self.statement() as tx:
-            self.ask(tx, "adopt")
+            self.ask(tx, "adopt", limit=limit)
         with self.statement() as tx:
             answer = self.ask(
                 tx,

@@ -80,13 +80,19 @@ class PostgresOnLent:
                 raise SchemaMissing(
                     f"the database of this connection has no schema {self._schema!r} that fits: run "
                     "`penstock migrate`; or, where your jobs live in another database, give the app "
-                    f"outbox=…: {error}"
+                    f"outbox=…: {_first_line(error)}"
                 ) from error
             if sqlstate(error) == _NO_RIGHT:
                 raise AccessRefused(
-                    f"the role of this connection lacks a right, see PostgreSQL in docs/operating.md: {error}"
+                    "the role of this connection lacks a right, see PostgreSQL in docs/operating.md: "
+                    f"{_first_line(error)}"
                 ) from error
             raise
+
+
+def _first_line(error: Exception) -> str:
+    """Without what SQLAlchemy adds: the statement, and with it the arguments of the job."""
+    return str(error).partition("\n")[0]
 
 
 def _is_id(end: Settlement) -> bool:

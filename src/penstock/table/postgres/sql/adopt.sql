@@ -3,6 +3,7 @@ with undated as materialized (
     select {id} as penstock_id
     from {table}
     where {status} = {started} and {started_at} is null
+    limit %(limit)s
     for update skip locked
 )
 update {table} as t
