@@ -7,6 +7,7 @@ import secrets
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -161,6 +162,9 @@ async def make_engine(shared_place: Place, clock: FakeClock) -> AsyncIterator[Ma
             await engine.close()
 
 
+ENDING = 5.0  # seconds
+
+
 class no_leaks:  # noqa: N801 - reads as a statement
     """Threads, sockets and files are back when the block ends."""
 
@@ -168,6 +172,9 @@ class no_leaks:  # noqa: N801 - reads as a statement
         self.before = _open_things()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        deadline = time.monotonic() + ENDING
+        while _open_things() - self.before and time.monotonic() < deadline:
+            time.sleep(0.01)  # a thread that was told to end may still be ending
         if kind is None and (left := _open_things() - self.before):
             pytest.fail(f"left open: {sorted(left)}")
 

@@ -90,13 +90,11 @@ def plain(_: Held) -> Outcome:
     return Released("its worker was lost", rescued=True)
 
 
-@pytest.mark.parametrize(
-    ("kind", "where"), [("sqlite", "before"), ("postgres", "before"), ("postgres", "inside")]
-)
+# Not on SQLite: whoever is stopped while its engine writes holds the file's lock, and everybody waits for it.
+@pytest.mark.parametrize(("kind", "where"), [("postgres", "before"), ("postgres", "inside")])
 async def test_a_worker_stopped_past_its_lease_commits_nothing(
     kind: str, where: str, shop: Shop, tmp_path: Path
 ) -> None:
-    """On SQLite nobody can be rescued from inside a block, which keeps all writers out: it is short."""
     job = await shop.app.tasks["pay"].aenqueue(n=7)
     zombie = subprocess.Popen(
         [sys.executable, str(tmp_path / "zombie_shop.py")],
