@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from acceptance.fleet import START_SECONDS, Site, eventually, new_url
-from penstock import Penstock
+from penstock import Penstock, crash_points
 
 APP = """
 from penstock import Penstock
@@ -40,12 +40,12 @@ class Post:
         done = self.site.run("outbox", "apply")
         assert done.returncode == 0, done.stderr
 
-    def start(self, *words: str) -> subprocess.Popen[bytes]:
+    def start(self, *words: str, crash_at: str = "") -> subprocess.Popen[bytes]:
         with self.log.open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "penstock", *words],
                 cwd=self.site.folder,
-                env=self.site.env,
+                env={**self.site.env, crash_points.VARIABLE: crash_at},
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
@@ -95,11 +95,11 @@ def test_a_relay_empties_the_outbox_and_ends_in_peace_when_told(post: Post) -> N
 
 
 def test_what_a_killed_relay_had_is_dispatched_by_another(post: Post) -> None:
-    relays = [post.start("relay") for _ in range(2)]
     post.write(5)
-    eventually(lambda: post.waiting() == 0, START_SECONDS, post.log.read_text())
-    relays[0].kill()
-    post.write(5)
+    dead = post.start("relay", crash_at="outbox-taken:1")
+    assert dead.wait(START_SECONDS) == -signal.SIGKILL
+    assert post.waiting() == 5
+    post.start("relay")
     eventually(lambda: post.waiting() == 0, START_SECONDS, post.log.read_text())
 
 

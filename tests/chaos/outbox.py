@@ -196,6 +196,7 @@ def _feed(made: Stage, tasks: ModuleType, orders: Orders, rows: int, down: float
             written += orders.write(rows - SLOW - written)
             if written >= rows // 3 and outage.ident is None:
                 outage.start()
+                outage.away.wait()  # what is written from now on waits for the end of the outage
         else:
             time.sleep(0.05)
         made.tell(f"{written:,} orders committed{', Redis is away' if outage.is_alive() else ''}")
@@ -210,11 +211,13 @@ class Outage(threading.Thread):
         self._server = made.server
         self._tasks = tasks
         self._down = down
+        self.away = threading.Event()
         self.back_in = -1.0
 
     def run(self) -> None:
         assert isinstance(self._server, RedisServer)
         self._server.stop()
+        self.away.set()
         time.sleep(self._down)
         before = _dispatched(self._tasks)
         self._server.start()

@@ -31,5 +31,6 @@ def test_killed_at_each_point_nothing_is_lost_and_nothing_is_there_twice(home: s
     assert said.count("1 crashes: OK") == 5
 
 
-def test_with_relays_killed_and_redis_away_each_order_is_charged_once() -> None:
-    assert "OK: " in run("outbox", "--engine", "postgresql", "--rows", "1000", "--down", "1", "--seed", "11")
+@pytest.mark.parametrize("home", ["postgresql", "sqlite"])
+def test_with_relays_killed_and_redis_away_each_order_is_charged_once(home: str) -> None:
+    assert "OK: " in run("outbox", "--engine", home, "--rows", "1000", "--down", "1", "--seed", "11")
