@@ -1,0 +1,63 @@
+// Every call to the service. Errors say what the service said.
+import { API } from "./base";
+
+export interface Problem {
+  field: string;
+  problem: string;
+}
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly fields: Problem[] = [],
+  ) {
+    super(message);
+  }
+}
+
+type Query = Record<string, string | number | boolean | null | undefined>;
+
+export function address(path: string, query: Query = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return `${API}${path}${text ? `?${text}` : ""}`;
+}
+
+async function ask<T>(method: string, path: string, query: Query, body?: unknown): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(address(path, query), {
+      method,
+      headers: body === undefined ? {} : { "Content-Type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
+      credentials: "same-origin",
+    });
+  } catch {
+    throw new ApiError(0, "unreachable", "The service does not answer. Is `penstock serve` running?");
+  }
+  if (response.status === 204) return undefined as T;
+  const text = await response.text();
+  const data = text ? parsed(text) : {};
+  if (!response.ok) throw refusal(response.status, data);
+  return data as T;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}
+
+function refusal(status: number, data: unknown): ApiError {
+  const error = (data as { error?: { code?: string; message?: string; fields?: Problem[] } }).error;
+  return new ApiError(status, error?.code ?? "error", error?.message ?? `The service answered ${status}.`, error?.fields);
+}
+
+export const get = <T>(path: string, query: Query = {}) => ask<T>("GET", path, query);
+export const post = <T>(path: string, body: unknown = {}, query: Query = {}) => ask<T>("POST", path, query, body);
+export const put = <T>(path: string, body: unknown = {}, query: Query = {}) => ask<T>("PUT", path, query, body);
+export const remove = <T>(path: string, query: Query = {}) => ask<T>("DELETE", path, query);

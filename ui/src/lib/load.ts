@@ -1,0 +1,42 @@
+// What a page shows: loaded, kept while it is loaded again, renewed when something happens.
+import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import type { ApiError } from "./api";
+import { onChange, useLive } from "./live";
+
+export interface Loaded<T> {
+  data: T | undefined;
+  error: ApiError | undefined;
+  again: () => void;
+}
+
+const SOONEST = 1_000; // ms between two loads that events ask for
+const LATEST = 15_000;
+
+export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = LATEST): Loaded<T> {
+  const [state, set] = useState<{ data?: T; error?: ApiError }>({});
+  const latest = useRef(0);
+  const paused = useLive().paused;
+  const again = useCallback(() => {
+    const mine = ++latest.current;
+    load().then(
+      (data) => mine === latest.current && set({ data }),
+      (error: ApiError) => mine === latest.current && set((before) => ({ ...before, error })),
+    );
+  }, deps);
+
+  useEffect(() => {
+    again();
+    return () => void latest.current++;
+  }, [again]);
+
+  useEffect(() => {
+    if (paused) return;
+    let due: number | undefined;
+    const soon = () => (due ??= window.setTimeout(() => ((due = undefined), again()), SOONEST));
+    const regularly = window.setInterval(again, every);
+    const stop = onChange(soon);
+    return () => (clearTimeout(due), clearInterval(regularly), stop());
+  }, [again, paused, every]);
+
+  return { data: state.data, error: state.error, again };
+}

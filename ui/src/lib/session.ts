@@ -1,0 +1,42 @@
+// Who looks at the page, and what they may do.
+import { createContext } from "preact";
+import { useContext, useEffect, useState } from "preact/hooks";
+import { get, post, remove } from "./api";
+
+export interface Who {
+  name: string;
+  owner: string | null;
+  scopes: string[];
+  engine: string;
+}
+
+export interface Session {
+  asked: boolean;
+  who: Who | undefined;
+  enter: (token: string) => Promise<void>;
+  leave: () => Promise<void>;
+}
+
+export const SessionContext = createContext<Session | undefined>(undefined);
+
+export function useSession(): Session {
+  const [state, set] = useState<{ asked: boolean; who?: Who }>({ asked: false });
+  const look = () => get<Who>("/session").then((who) => set({ asked: true, who }), () => set({ asked: true }));
+  useEffect(() => void look(), []);
+  return {
+    asked: state.asked,
+    who: state.who,
+    enter: async (token) => set({ asked: true, who: await post<Who>("/session", { token }) }),
+    leave: async () => {
+      await remove("/session");
+      set({ asked: true });
+    },
+  };
+}
+
+export function useWho(): Who & { may: (scope: string) => boolean; leave: () => Promise<void> } {
+  const session = useContext(SessionContext);
+  const who = session?.who;
+  if (!session || !who) throw new Error("nobody is here");
+  return { ...who, leave: session.leave, may: (scope) => who.scopes.includes("admin") || who.scopes.includes(scope) };
+}

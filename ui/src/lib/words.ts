@@ -1,0 +1,45 @@
+// How numbers and times are written.
+const WHOLE = new Intl.NumberFormat();
+
+export const count = (n: number): string => WHOLE.format(n);
+
+export function seconds(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "–";
+  if (value < 0.001) return "< 1 ms";
+  if (value < 1) return `${Math.round(value * 1000)} ms`;
+  if (value < 60) return `${value < 10 ? value.toFixed(1) : Math.round(value)} s`;
+  if (value < 3600) return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
+  if (value < 86400) return `${Math.floor(value / 3600)} h ${Math.round((value % 3600) / 60)} min`;
+  return `${Math.floor(value / 86400)} d ${Math.round((value % 86400) / 3600)} h`;
+}
+
+export function percent(share: number | null | undefined): string {
+  return share === null || share === undefined ? "–" : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+}
+
+/** "3 min ago", "in 12 s". */
+export function ago(at: string | Date, now: number): string {
+  const away = (new Date(at).getTime() - now) / 1000;
+  const size = Math.abs(away);
+  const text =
+    size < 1 ? "now"
+    : size < 60 ? `${Math.round(size)} s`
+    : size < 3600 ? `${Math.round(size / 60)} min`
+    : size < 86400 ? `${Math.round(size / 3600)} h`
+    : `${Math.round(size / 86400)} d`;
+  if (text === "now") return text;
+  return away > 0 ? `in ${text}` : `${text} ago`;
+}
+
+export function exactly(at: string | Date): string {
+  const when = new Date(at);
+  const local = when.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  return `${local} · ${when.toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC")}`;
+}
+
+export const short = (id: string): string => (id.length > 13 ? `${id.slice(0, 8)}…${id.slice(-4)}` : id);
+
+/** A value as it may stand in a shell command. */
+export function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,50 @@
+// Acting on chosen jobs: the question names how many and shows three; the answer says how many it was done to.
+import { ApiError, post } from "../lib/api";
+import type { Job } from "../lib/types";
+import { ask } from "./ask";
+import { State } from "./state";
+import { tell } from "./toast";
+
+type Act = "retry" | "cancel" | "promote";
+const WORDS: Record<Act, { title: string; action: string; done: string; command: string }> = {
+  retry: { title: "Retry", action: "Retry", done: "retried", command: "penstock retry" },
+  cancel: { title: "Cancel", action: "Cancel them", done: "cancelled", command: "penstock cancel" },
+  promote: { title: "Run now", action: "Run now", done: "made due", command: "penstock promote" },
+};
+
+export function askFor(act: Act, jobs: Job[], done: () => void): void {
+  const words = WORDS[act];
+  const many = jobs.length === 1 ? "this job" : `${jobs.length} jobs`;
+  ask({
+    title: `${words.title}: ${many}?`,
+    danger: act === "cancel",
+    action: jobs.length === 1 && act === "cancel" ? "Cancel it" : words.action,
+    command: `${words.command} ${jobs.slice(0, 3).map((job) => job.job_id).join(" ")}${jobs.length > 3 ? " …" : ""}`,
+    body: (
+      <ul>
+        {jobs.slice(0, 3).map((job) => <li key={job.job_id}><State of={job.state ?? job.status} /> {job.task} <code>{job.job_id}</code></li>)}
+        {jobs.length > 3 && <li class="muted">and {jobs.length - 3} more</li>}
+      </ul>
+    ),
+    act: async (reason) => {
+      const kept = await each(act, jobs, reason);
+      const good = jobs.length - kept.length;
+      tell(kept.length ? `${good} of ${jobs.length} ${words.done}; the others: ${kept[0]}` : `${good} ${words.done}`);
+      done();
+    },
+  });
+}
+
+/** One after the other; why those that were not eligible were left. */
+async function each(act: Act, jobs: Job[], reason: string): Promise<string[]> {
+  const left: string[] = [];
+  for (const job of jobs) {
+    try {
+      await post(`/jobs/${job.job_id}/${act}`, { reason: reason || null });
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status === 0 || error.status >= 500) throw error;
+      left.push(error.message);
+    }
+  }
+  return left;
+}

@@ -1,0 +1,28 @@
+// What a page shows of what it has loaded: nothing yet, an error with what to do, or the thing itself.
+import type { ComponentChildren } from "preact";
+import type { Loaded } from "../lib/load";
+import { Command } from "./copy";
+
+export function Shown<T>({ of, children }: { of: Loaded<T>; children: (data: T) => ComponentChildren }) {
+  return (
+    <>
+      {of.error && (
+        <div class="banner bad" role="alert">
+          <span class="grow">{of.error.message}</span>
+          <button type="button" class="small" onClick={of.again}>Try again</button>
+        </div>
+      )}
+      {of.data === undefined ? !of.error && <p class="muted" role="status">Loading…</p> : children(of.data)}
+    </>
+  );
+}
+
+export function Empty({ title, text, command }: { title: string; text?: string; command?: string }) {
+  return (
+    <div class="empty">
+      <strong>{title}</strong>
+      {text && <span>{text}</span>}
+      {command && <Command text={command} />}
+    </div>
+  );
+}

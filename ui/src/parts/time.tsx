@@ -1,0 +1,9 @@
+import { useNow } from "../lib/live";
+import { ago, exactly } from "../lib/words";
+
+/** How long ago; the exact time, here and in UTC, on hover. */
+export function Ago({ at }: { at: string | null | undefined }) {
+  const now = useNow();
+  if (!at) return <span class="muted">–</span>;
+  return <time dateTime={at} title={exactly(at)}>{ago(at, now)}</time>;
+}
