@@ -17,7 +17,7 @@ from penstock.model.hosts import is_loopback
 from penstock.tokens import Tokens
 
 KNOWN_FOR = 3.0  # seconds that a token is taken as it was: a revocation holds within five
-GOOD_FOR = 60.0  # seconds that a good one stays good while the engine cannot be asked
+GOOD_FOR = 900.0  # seconds that a good one stays good while the engine cannot be asked
 MOST_KNOWN = 10_000
 
 _FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
