@@ -7,7 +7,7 @@ from math import isfinite
 from types import NoneType
 from typing import Any, NoReturn
 
-from penstock.model.errors import InvalidValue, ValueTooLarge
+from penstock.model.errors import InvalidOption, InvalidValue, ValueTooLarge
 
 MAX_DEPTH = 64
 MAX_DIGITS = 1_000
@@ -20,7 +20,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 def dumps(value: Any, limit: int, what: str = "value") -> str:
     """Write `value` as JSON text of at most `limit` bytes, or raise InvalidValue naming the place."""
-    _check(value, what, 0)
+    check(value, what)
     text = _encode(value)
     # A lone surrogate has no UTF-8 form: encoding is both the test for it and the measure of the size.
     try:
@@ -43,6 +43,21 @@ def loads(text: str) -> Any:
         raise InvalidValue(f"stored text is not strict JSON: {error}") from None
 
 
+def check_json(what: str, text: str, limit: int, *, kind: type = object) -> None:
+    """Raise InvalidOption unless this is strict JSON text of at most `limit` bytes, of this kind of value."""
+    if not isinstance(text, str):
+        raise InvalidOption(f"{what} must be JSON text, not {type(text).__name__}")
+    try:
+        size = len(text.encode())
+        value = loads(text) if size <= limit else None
+    except (UnicodeEncodeError, InvalidValue):
+        raise InvalidOption(f"{what} is not strict JSON text") from None
+    if size > limit:
+        raise InvalidOption(f"{what} is {size:,} bytes of JSON, over the limit of {limit:,}")
+    if not isinstance(value, kind):
+        raise InvalidOption(f"{what} must be a JSON {'object' if kind is dict else kind.__name__}")
+
+
 def readable(text: str | None) -> Any:
     """Stored JSON, to be shown: what another program wrote, and is not JSON, comes as the text it is."""
     if text is None:
@@ -53,7 +68,8 @@ def readable(text: str | None) -> Any:
         return text
 
 
-def _check(value: Any, where: str, depth: int) -> None:
+def check(value: Any, where: str, depth: int = 0) -> None:
+    """InvalidValue where a value is not strict JSON, or is nested too deeply."""
     kind = type(value)
     if kind in (str, bool, NoneType):
         return
@@ -67,10 +83,10 @@ def _check(value: Any, where: str, depth: int) -> None:
         for key, item in value.items():
             if type(key) is not str:
                 raise InvalidValue(f"{where} has a key of type {type(key).__name__}; JSON keys are strings")
-            _check(item, where, depth + 1)
+            check(item, where, depth + 1)
     else:
         for item in value:
-            _check(item, where, depth + 1)
+            check(item, where, depth + 1)
 
 
 def _check_number(value: float, where: str) -> None:

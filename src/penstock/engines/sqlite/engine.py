@@ -20,11 +20,12 @@ from penstock.engines.sqlite import claim, effects, enqueue, operate, settle, st
 from penstock.engines.sqlite.asked import Asked
 from penstock.engines.sqlite.declared import Declared
 from penstock.engines.sqlite.failures import KnownId
+from penstock.engines.sqlite.kept import Kept
 from penstock.model.job import Enqueued, NewJob
 from penstock.model.states import State
 
 
-class SqliteEngine(Asked, Declared):
+class SqliteEngine(Asked, Declared, Kept):
     """The contract of `penstock.engine.Engine` on a file, or on a database in memory (`":memory:"`).
 
     Every write is a verb handed to one thread, which runs all that are queued in one transaction and
@@ -133,6 +134,9 @@ class SqliteEngine(Asked, Declared):
 
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
         return await self._write(lambda tx: operate.recover(tx, recoveries))
+
+    async def remove_dead_letters(self, ids: Sequence[str]) -> int:
+        return await self._write(lambda tx: upkeep.remove_dead_letters(tx, ids))
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         await self._write(lambda tx: operate.set_paused(tx, queue, paused))
