@@ -17,6 +17,7 @@ from penstock.tasks.gather import in_groups
 from penstock.tasks.handle import JobHandle
 from penstock.tasks.home import Opened, Work
 from penstock.tasks.transacting import Transacting
+from penstock.telemetry import events
 
 R = TypeVar("R")
 
@@ -63,12 +64,14 @@ class Client:
         refuse_in_loop("aenqueue")
         (job,), sent = self._admitted([call])
         answer = self.access.run(_put(job, sent), "aenqueue")
+        events.added([job], [answer])
         return JobHandle(self, call, answer)
 
     async def asend(self, call: Call[R]) -> JobHandle[R]:
         """Enqueue one call, sharing a commit with those made at the same time."""
         (job,), sent = self._admitted([call])
         answer = await self.access.arun(_put(job, sent))
+        events.added([job], [answer])
         return JobHandle(self, call, answer)
 
     def send_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
@@ -76,12 +79,14 @@ class Client:
         refuse_in_loop("aenqueue_many")
         jobs, sent = self._admitted(calls)
         answers = self.access.run(_put_many(jobs, sent), "aenqueue_many")
+        events.added(jobs, answers)
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     async def asend_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
         """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing."""
         jobs, sent = self._admitted(calls)
         answers = await self.access.arun(_put_many(jobs, sent))
+        events.added(jobs, answers)
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     def send_together(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
@@ -89,12 +94,14 @@ class Client:
         refuse_in_loop("aenqueue")
         jobs, sent = self._admitted(calls)
         answers = self.access.run(_put_together(jobs, sent), "aenqueue")
+        events.added(jobs, answers)
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     async def asend_together(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
         """Enqueue calls that are tied to each other: all or none, in one step."""
         jobs, sent = self._admitted(calls)
         answers = await self.access.arun(_put_together(jobs, sent))
+        events.added(jobs, answers)
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     def send_lent(
@@ -108,6 +115,7 @@ class Client:
         answers: list[Enqueued] = []
         for group in [jobs] if together else in_groups(jobs):
             answers += putting.enqueue(connection, group, again=sent)
+        events.added(jobs, answers, lent=True)
         return [JobHandle(self, *pair, lent=True) for pair in zip(calls, answers, strict=True)]
 
     async def asend_lent(
@@ -121,6 +129,7 @@ class Client:
         answers: list[Enqueued] = []
         for group in [jobs] if together else in_groups(jobs):
             answers += await putting.aenqueue(connection, group, again=sent)
+        events.added(jobs, answers, lent=True)
         return [JobHandle(self, *pair, lent=True) for pair in zip(calls, answers, strict=True)]
 
     def _admitted(self, calls: Sequence[Call[Any]], *, lent: bool = False) -> tuple[list[NewJob], bool]:
