@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -411,6 +412,7 @@ class Penstock(Scheduling, Tabling, Hooking):
             accept=self.settings.accepted,
             limited=frozenset(q.name for q in chosen if q.concurrency is not None or q.limit != NO_LIMIT),
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
+            now=_seconds_by(self._clock),
         )
         self._transactions.most = options.slots
         here = self._access.is_open_here
@@ -480,6 +482,16 @@ def _settings(given: Settings | None, **named: str | None) -> Settings:
 
     chosen: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
     return Settings(**chosen) if given is None else given.model_copy(update=chosen)
+
+
+def _seconds_by(clock: Clock) -> Callable[[], float]:
+    """The time by an injected clock, else by this host's, which should be near the engine's."""
+
+    def injected() -> float:
+        now = clock.now()
+        return time.time() if now is None else now.timestamp()
+
+    return time.time if clock.now() is None else injected
 
 
 def _warn_of_unread(declared: Iterable[str] | None = None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time as clock
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import time
@@ -27,6 +28,7 @@ class WorkerOptions:
     accept: frozenset[str] = frozenset()  # what is unsafe about the engine, and accepted by name
     limited: frozenset[str] = frozenset()  # queues from which less may be had than there are slots
     unkept: frozenset[str] = field(default=frozenset())  # queues whose completed jobs leave no record
+    now: Callable[[], float] = clock.time  # by the engine's clock, as near as this process knows it
 
     @property
     def remembers(self) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from penstock.engine import Engine, Orders, WorkerInfo
+from penstock.logs import LogFormat
 from penstock.model.decide import judge
 from penstock.model.errors import EngineError
 from penstock.model.states import State
@@ -44,8 +45,10 @@ class KilledEarly(Exception):
 class Supervised:
     """Touched by the supervisor's event loop only."""
 
-    def __init__(self, app_ref: str, wishes: dict[str, Any], log_level: str) -> None:
-        self._config = {"app": app_ref, "wishes": wishes, "log_level": log_level}
+    def __init__(
+        self, app_ref: str, wishes: dict[str, Any], log_level: str, log_format: LogFormat = "console"
+    ) -> None:
+        self._config = {"app": app_ref, "wishes": wishes, "log_level": log_level, "log_format": log_format}
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None

@@ -14,6 +14,7 @@ from uuid import uuid4
 from penstock.engine import Engine, Orders, WorkerInfo
 from penstock.model.decide import End
 from penstock.model.errors import EngineError
+from penstock.runtime.account import Account
 from penstock.runtime.announce import announce
 from penstock.runtime.backoff import Backoff
 from penstock.runtime.board import Board
@@ -52,7 +53,8 @@ class Worker:
         self.board = board
         self._engine = engine
         self._registry = registry
-        self._pump = Pump(engine, self.id, board, options)
+        self._account = Account(options.now)
+        self._pump = Pump(engine, self.id, board, options, self._account)
         self._sweeper = Sweeper(engine, options)
         self._scheduler = Scheduler(engine, registry)
         solo = SoloPool(warm or Warm(options.app_ref))
@@ -116,8 +118,8 @@ class Worker:
         await self._announce()
         if burst:
             await self._scheduler.catch_up()
-        loops = [self._pump.listen(), self._sweeper.run(), self._watch(), self._scheduler.run()]
-        tasks = [asyncio.create_task(loop) for loop in loops]
+        upkeep = [self._sweeper.run(), self._scheduler.run()]
+        tasks = [asyncio.create_task(loop) for loop in (self._pump.listen(), self._watch(), *upkeep)]
         pumping = asyncio.create_task(self._pump.run())
         stop = asyncio.create_task(self._until_idle(most) if burst else self._stopping.wait())
         self._watchdog.start()
