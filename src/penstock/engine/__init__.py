@@ -135,7 +135,7 @@ from datetime import datetime
 from typing import Protocol
 
 from penstock.engine.effects import Effect, EffectFilter, EffectName, EffectRecord
-from penstock.engine.limiting import Entry, Group, GroupState, LaneState
+from penstock.engine.limiting import Entry, Group, GroupState, LaneState, LimitState
 from penstock.engine.looking import DeadFilter, Flow, HistoryFilter, JobFilter, Parked, QueueState, Recovery
 from penstock.engine.running import (
     CancelOrder,
@@ -189,6 +189,7 @@ __all__ = [
     "Judge",
     "LaneState",
     "Level",
+    "LimitState",
     "OnLent",
     "Orders",
     "Overlap",
@@ -460,6 +461,13 @@ class Engine(Protocol):
 
     async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
         """Lanes of a group, by name; `after` is the last of the page before."""
+        ...
+
+    async def limits_of(self, lane: str) -> list[LimitState]:
+        """What may hold the jobs of a lane back: its queue's limit, its group's, its key's, in this order.
+
+        Also of groups that nobody has declared, while they cool down; what bounds nothing is left out.
+        """
         ...
 
     async def breakers(self) -> list[BreakerState]:

@@ -19,6 +19,7 @@ from penstock.engine import (
     GroupState,
     JobFilter,
     LaneState,
+    LimitState,
     Orders,
     Parked,
     QueueState,
@@ -115,6 +116,9 @@ class Delegate:
 
     async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
         return await (await self._engine()).lanes(group, limit, after)
+
+    async def limits_of(self, lane: str) -> list[LimitState]:
+        return await (await self._engine()).limits_of(lane)
 
     async def breakers(self) -> list[BreakerState]:
         return await (await self._engine()).breakers()
