@@ -21,6 +21,7 @@ from penstock.cli import (
     outbox,
     schedules,
     tables,
+    why,
     work,
 )
 from penstock.cli.output import OutputError, complain, flush, say
@@ -40,7 +41,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for group in (work, inspect, flows, effects, limits, schedules, outbox, tables, doctor, operate):
+for group in (work, inspect, why, flows, effects, limits, schedules, outbox, tables, doctor, operate):
     group.register(app)
 app.add_typer(dlq.app, name="dlq", help=dlq.HELP, rich_help_panel="Act")
 
