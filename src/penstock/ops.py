@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from penstock.audit import Actor, Audit
@@ -33,6 +34,7 @@ from penstock.model.errors import (
     MAX_SECONDS,
     ActionRefused,
     Duration,
+    EngineUnavailable,
     InvalidOption,
     JobNotFound,
     UnknownQueue,
@@ -47,6 +49,7 @@ from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
 from penstock.timetable import Timetable
 from penstock.tokens import Tokens
+from penstock.why import Explanation, explain, explain_away, explain_record, gather
 
 MAX_PAGE = 200
 RECONCILE_STEP = 500  # jobs at once
@@ -199,6 +202,20 @@ class Ops:
         """What is told of a job to the outside, pruned or not; JobNotFound where there is no record of it."""
         found = await self.known(job_id)
         return Record.of(found) if isinstance(found, Job) else found
+
+    async def why(self, job_id: str) -> Explanation:
+        """Why a job does not run, or how it ended: every cause, the decisive one first."""
+        try:
+            job = await self.job(job_id)
+        except JobNotFound:
+            record = await self._engine.history(job_id)
+            if record is None:
+                raise
+            return explain_record(record, (await self._engine.due_schedules(0)).now)
+        try:
+            return explain(await gather(self._engine, self._registry, job))
+        except EngineUnavailable as error:  # a ledger beside it has told of the job
+            return explain_away(job, str(error), datetime.now(UTC))
 
     async def history(self, where: HistoryFilter, limit: int = 50, after: str | None = None) -> list[Record]:
         """One page of the jobs that have ended, pruned or not, newest first."""

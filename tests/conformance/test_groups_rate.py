@@ -17,9 +17,9 @@ from conformance.kit import (
     take,
     want,
 )
-from penstock.engine import Claimed, Group
+from penstock.engine import Claimed, Group, LimitState
 from penstock.model.lanes import group_name, limited_lane
-from penstock.model.limits import Limit
+from penstock.model.limits import NO_LIMIT, Limit
 from penstock.model.outcome import Failed, Retried
 
 GROUP = group_name(QUEUE, TASK)
@@ -246,3 +246,32 @@ async def test_a_closed_queue_is_worth_asking_again_by_whom_one_waits_there_for(
     knows = await engine.claim(want(tasks={"app.other": "v1"}))
     assert knows.claims == []
     assert knows.next_in == pytest.approx(10)
+
+
+async def test_what_may_hold_a_lane_back_is_told_by_queue_group_and_key(engine, worker, clock):
+    per_key, of_queue = Limit(0.5, 1, 2), Limit(concurrency=9)
+    await engine.put_groups([Group(QUEUE, of_queue), Group(GROUP, per_key=per_key, needs=("sms",))])
+    await engine.enqueue(news(2, lane=lane("a")))
+    [held] = await claim(engine)
+    clock.advance(0.5)
+    assert await engine.limits_of(lane("a")) == [
+        LimitState(QUEUE, of_queue, (), 1, None, None),
+        LimitState(GROUP, NO_LIMIT, ("sms",), 1, None, None),
+        LimitState(lane("a"), per_key, (), 1, None, pytest.approx(1.5)),
+    ]
+    assert await settle(engine, held, cooled(30))
+    clock.advance(10)
+    *_, of_key = await engine.limits_of(lane("a"))
+    assert of_key == LimitState(lane("a"), per_key, (), 0, pytest.approx(20.0), None)
+    assert [state.of for state in await engine.limits_of(QUEUE)] == [QUEUE]
+
+
+async def test_a_queue_that_nobody_limits_is_told_of_while_it_cools_down(engine, worker, clock):
+    await put(engine)
+    assert await engine.limits_of(QUEUE) == []
+    [held] = await claim(engine)
+    assert await settle(engine, held, cooled(30))
+    [cooling] = await engine.limits_of(QUEUE)
+    assert (cooling.of, cooling.limit, cooling.cooled_for) == (QUEUE, NO_LIMIT, pytest.approx(30.0))
+    clock.advance(31)
+    assert await engine.limits_of(QUEUE) == []

@@ -130,6 +130,8 @@ class Limited:
         await self._do("breakers", lambda e, _: _breakers(e))
         for group in GROUPS[2:]:
             await self._do(f"lanes {group}", lambda e, _, group=group: _filled(e, group))
+        for lane in LANES:
+            await self._do(f"limits of {lane}", lambda e, _, lane=lane: _limits(e, lane))
         await self._do("queues", lambda e, _: e.queues())
 
 
@@ -151,6 +153,13 @@ async def _filled(engine: Engine, group: str) -> list[Any]:
 
 async def _groups(engine: Engine) -> list[Any]:
     return [state._replace(cooled_for=_seconds(state.cooled_for)) for state in await engine.groups()]
+
+
+async def _limits(engine: Engine, lane: str) -> list[Any]:
+    return [
+        state._replace(cooled_for=_seconds(state.cooled_for), spent_for=_seconds(state.spent_for))
+        for state in await engine.limits_of(lane)
+    ]
 
 
 async def _breakers(engine: Engine) -> list[Any]:

@@ -23,6 +23,7 @@ from penstock.cli import (
     serving,
     tables,
     tokens,
+    why,
     work,
 )
 from penstock.cli.output import OutputError, complain, flush, say
@@ -46,6 +47,7 @@ for group in (
     work,
     serving,
     inspect,
+    why,
     flows,
     effects,
     limits,

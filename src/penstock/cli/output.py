@@ -106,7 +106,7 @@ def print_table(
         return
     # Text, not markup: what users store must not be read as formatting.
     cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
-    layout = Layout([Text(name, style="bold") for name in columns], cells, None if whole else _room())
+    layout = Layout([Text(name, style="bold") for name in columns], cells, None if whole else room())
     for name in spare:
         layout.drop(name)
     for line in layout.lines():
@@ -138,7 +138,8 @@ def complain(text: str) -> None:
     errors.print(Text.assemble(("error", "red"), f" {text}"), soft_wrap=True)
 
 
-def _room() -> int | None:
+def room() -> int | None:
+    """How many characters fit into a line; None: any number, for nobody looks at a terminal."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdigit():
         return int(columns)

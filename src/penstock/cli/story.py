@@ -134,8 +134,8 @@ def _next_step(story: Story, ref: str | None) -> str | None:
         return "Its dead letter has been purged: it cannot be run again. Enqueue it anew."
     if job.state is State.DELAYED:
         return f"Run it now: {command(f'retry {job.id}', ref)}"
-    if job.parked:
-        return "It is parked until a worker comes that can run it, which then takes it by itself."
+    if job.state in (State.WAITING, State.BLOCKED):
+        return f"Why it has not run yet: {command(f'why {job.id}', ref)}"
     return None
 
 

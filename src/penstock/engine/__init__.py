@@ -160,7 +160,7 @@ from typing import Protocol
 from penstock.engine.counting import SERIES_KEPT, Minute, Sample
 from penstock.engine.effects import Effect, EffectFilter, EffectName, EffectRecord
 from penstock.engine.feeding import FEED_KEPT, FeedPage, JobEvent
-from penstock.engine.limiting import Entry, Group, GroupState, LaneState
+from penstock.engine.limiting import Entry, Group, GroupState, LaneState, LimitState
 from penstock.engine.looking import (
     OLDEST_LANES,
     DeadFilter,
@@ -230,6 +230,7 @@ __all__ = [
     "Judge",
     "LaneState",
     "Level",
+    "LimitState",
     "Minute",
     "Note",
     "OnLent",
@@ -561,6 +562,13 @@ class Engine(Protocol):
 
     async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
         """Lanes of a group, by name; `after` is the last of the page before."""
+        ...
+
+    async def limits_of(self, lane: str) -> list[LimitState]:
+        """What may hold the jobs of a lane back: its queue's limit, its group's, its key's, in this order.
+
+        Also of groups that nobody has declared, while they cool down; what bounds nothing is left out.
+        """
         ...
 
     async def breakers(self) -> list[BreakerState]:

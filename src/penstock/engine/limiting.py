@@ -33,6 +33,17 @@ class LaneState(NamedTuple):
     opens_in: float | None  # seconds until it may start something; None: now, or when a run has ended
 
 
+class LimitState(NamedTuple):
+    """One of the limits that a lane is under: of its queue, of its group, or of its key by itself."""
+
+    of: str  # the queue, the group, or the lane
+    limit: Limit
+    needs: tuple[str, ...]  # breakers
+    active: int
+    cooled_for: float | None  # seconds for which nothing starts
+    spent_for: float | None  # seconds until its rate lets something start; None: it does
+
+
 class Entry(NamedTuple):
     """The answer to one who asks a breaker: whether to go on; else after how many seconds to ask again."""
 

@@ -21,6 +21,7 @@ from penstock.engine import (
     JobEvent,
     JobFilter,
     LaneState,
+    LimitState,
     Minute,
     Note,
     Orders,
@@ -124,6 +125,9 @@ class Delegate:
 
     async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
         return await (await self._engine()).lanes(group, limit, after)
+
+    async def limits_of(self, lane: str) -> list[LimitState]:
+        return await (await self._engine()).limits_of(lane)
 
     async def breakers(self) -> list[BreakerState]:
         return await (await self._engine()).breakers()

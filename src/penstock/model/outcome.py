@@ -17,6 +17,7 @@ from penstock.model.states import State
 EXPIRED = "expired before it could start"
 UPSTREAM_FAILED = "job {id}, for which it waited, did not complete"
 UPSTREAM_LATE = "the jobs for which it waited had not ended by its deadline"
+UNKNOWN_TASK = "no worker here knows task"  # how the note of a job begins that is parked for that reason
 UPSTREAM_MISSING = "upstream-missing"  # the reason and the note where that makes a dead letter
 
 

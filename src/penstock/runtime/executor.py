@@ -18,7 +18,7 @@ from penstock.model.errors import InvalidArguments, InvalidValue
 from penstock.model.failure import MAX_MESSAGE, shorten
 from penstock.model.job import Claim
 from penstock.model.lanes import misfits
-from penstock.model.outcome import Park
+from penstock.model.outcome import UNKNOWN_TASK, Park
 from penstock.model.retry import Retry
 from penstock.runtime.board import Board
 from penstock.runtime.links import Lines
@@ -110,7 +110,7 @@ class Executor:
         claim = running.claim
         task = running.task = self._tasks.get(claim.task)
         if task is None:
-            return Unfit(Park(claim.task, f"no worker here knows task {claim.task!r}; deploy one that does"))
+            return Unfit(Park(claim.task, f"{UNKNOWN_TASK} {claim.task!r}; deploy one that does"))
         if task.is_gated and (closed := task.closed()):
             return Unfit(Park(claim.task, closed, misfits(claim.lane)))
         try:

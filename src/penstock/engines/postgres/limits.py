@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from penstock.engine import Group, GroupState, LaneState
+from penstock.engine import Group, GroupState, LaneState, LimitState
 from penstock.engines.postgres.base import Base
 from penstock.engines.postgres.database import Call
 from penstock.engines.postgres.straight import Rows
-from penstock.model.lanes import queue_of
+from penstock.model.lanes import group_of, key_of, queue_of
 from penstock.model.limits import Limit
 
 
@@ -26,6 +26,14 @@ class Limits(Base):
     async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
         rows = await self._after_news("lanes", group=group, limit=limit, after=after)
         return [LaneState(*row) for row in rows]
+
+    async def limits_of(self, lane: str) -> list[LimitState]:
+        names = {"queue": queue_of(lane), "group": group_of(lane), "lane": lane}
+        rows = await self._after_news("limits_of", keyed=key_of(lane) is not None, **names)
+        return [
+            LimitState(of, Limit(rate, burst or 1, concurrency), tuple(needs), active, cooled, spent)
+            for of, rate, burst, concurrency, needs, active, cooled, spent in rows
+        ]
 
     async def _after_news(self, statement: str, **values: Any) -> Rows:
         """What is shown is what a claim would find."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from struct import Struct
 
-from penstock.engine import Group, GroupState, LaneState
+from penstock.engine import Group, GroupState, LaneState, LimitState
 from penstock.engines.redis.inspect import Inspection
 from penstock.engines.redis.instants import SECOND
-from penstock.model.limits import Limit
+from penstock.model.lanes import group_of, key_of, queue_of
+from penstock.model.limits import NO_LIMIT, Limit
 
 _DECLARED = Struct("<dddddd")  # rate, burst and concurrency, of all and of each: see _groups.lua
 
@@ -43,6 +44,21 @@ class Limits(Inspection):
             if not cursor:
                 break
         return found[:limit]
+
+    async def limits_of(self, lane: str) -> list[LimitState]:
+        names = dict.fromkeys((queue_of(lane), group_of(lane)))
+        own = [] if key_of(lane) is None else [lane]
+        words = [name.encode() for name in (*names, *own)]
+        rows = zip(*[iter(await self._do("limits_of", b"%d" % len(names), *words))] * 4, strict=True)
+        found: list[LimitState] = []
+        group = Group("")
+        for of, (raw, active, cooled, spent) in zip((*names, *own), rows, strict=True):
+            if of in names:
+                group = _read(of, raw) if raw else Group(of)
+            limit = group.limit if of in names else group.per_key
+            needs = group.needs if of in names else ()
+            found.append(LimitState(of, limit, needs, active, _seconds(cooled), _seconds(spent)))
+        return [state for state in found if state.limit != NO_LIMIT or state.needs or state.cooled_for]
 
 
 def _pack(group: Group) -> bytes:

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from penstock.engine import DueSchedules, Entry, Group, GroupState, LaneState, ScheduleRow, Tick, TickRecord
+from penstock.engine import (
+    DueSchedules,
+    Entry,
+    Group,
+    GroupState,
+    LaneState,
+    LimitState,
+    ScheduleRow,
+    Tick,
+    TickRecord,
+)
 from penstock.engines.sqlite import breakers as breaker_rows
 from penstock.engines.sqlite import groups as group_rows
-from penstock.engines.sqlite import health, lanes
+from penstock.engines.sqlite import health, lanes, limits
 from penstock.engines.sqlite import schedules as schedule_rows
 from penstock.engines.sqlite.opened import Opened
 from penstock.model.breaker import Breaker, BreakerState, Circuit
@@ -25,6 +35,9 @@ class Declared(Opened):
 
     async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
         return await self._read(lambda view: lanes.lanes(view, group, limit, after))
+
+    async def limits_of(self, lane: str) -> list[LimitState]:
+        return await self._read(lambda view: limits.limits_of(view, lane))
 
     async def put_breakers(self, breakers: Sequence[Breaker]) -> None:
         await self._write(lambda tx: breaker_rows.put_breakers(tx, breakers))

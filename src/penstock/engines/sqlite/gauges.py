@@ -59,6 +59,12 @@ class Gauge:
             return None
         return max(self._cooled_for(now), opens_in(self.limit, self._ahead(now), 0.0))
 
+    def held_for(self, now: int) -> tuple[float | None, float | None]:
+        """Seconds for which it is cooled down, and until its rate lets something start; None: it is not."""
+        by_rate = permits(self.limit, self._ahead(now), 0.0) == 0
+        spent = opens_in(self.limit, self._ahead(now), 0.0) if by_rate else None
+        return self._cooled_for(now) or None, spent
+
     def opens_at(self, now: int) -> int | None:
         """The instant from which one may start, where only time is needed for it."""
         if self._is_full():

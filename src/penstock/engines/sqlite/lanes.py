@@ -162,8 +162,14 @@ def has_come_free(tx: Tx, lane: str, ended: int, known: Mapping[str, GroupRow]) 
     group = known.get(group_of(lane))
     if group is None or group.group.per_key.concurrency is None:
         return False
-    row = tx.row("lane", (lane,))
-    return row is not None and row["waiting"] > 0 and _row(row).gauge(group).has_come_free(ended)
+    row = row_of(tx, lane)
+    return row is not None and row.waiting > 0 and row.gauge(group).has_come_free(ended)
+
+
+def row_of(session: Session, lane: str) -> LaneRow | None:
+    """A limited lane; None where nothing of it is stored."""
+    row = session.row("lane", (lane,))
+    return None if row is None else _row(row)
 
 
 def lanes(session: Session, group: str, limit: int, after: str | None) -> list[LaneState]:
