@@ -45,6 +45,7 @@ from penstock.model.job import DeadLetter, Job
 from penstock.model.record import Record
 from penstock.model.states import State
 from penstock.model.values import MAX_ARGS_BYTES, dumps
+from penstock.sessions import Sessions
 from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
 from penstock.timetable import Timetable
@@ -130,6 +131,7 @@ class Ops:
         self._registry = registry
         self.audit = Audit(engine, actor or Actor.here("python"))
         self.tokens = Tokens(engine, self.audit)
+        self.sessions = Sessions(engine, self.tokens)
         self.bulk = Bulk(engine, self.audit)
         self.timetable = Timetable(engine, registry, self.audit)
         self.flows = Flows(engine, self.audit)

@@ -102,13 +102,17 @@ class Tokens:
 
     async def revoke(self, token_id: str) -> None:
         """End a token: within seconds nobody is let in by it any more."""
-        found = await self._engine.note(KIND, token_id) if _ID.fullmatch(token_id) else None
-        if found is None:
+        token = await self.token(token_id)
+        if token is None:
             raise JobNotFound(f"there is no token {token_id!r}; `penstock token list` shows them")
-        token = _token(found)
         async with self._audit.action("token revoke", token_id) as change:
             change.before = {"name": token.name, "owner": token.owner, "scopes": sorted(token.scopes)}
             await self._engine.remove_notes(KIND, [token_id])
+
+    async def token(self, token_id: str) -> Token | None:
+        """One token; None where there is none, or no longer."""
+        note = await self._engine.note(KIND, token_id) if _ID.fullmatch(token_id) else None
+        return None if note is None else _token(note)
 
     async def any(self) -> bool:
         """Whether there is one at all."""
@@ -119,11 +123,9 @@ class Tokens:
         shape = _SHAPE.fullmatch(text)
         if shape is None:
             return None
-        note = await self._engine.note(KIND, shape[1])
-        if note is None:
-            return None
-        token = _token(note)
-        return token if hmac.compare_digest(token.digest, _digest(shape[2])) else None
+        token = await self.token(shape[1])
+        known = token is not None and hmac.compare_digest(token.digest, _digest(shape[2]))
+        return token if known else None
 
 
 def _digest(secret: str) -> str:

@@ -1,8 +1,10 @@
-"""How somebody proves who they are: by a token, or, while there are none, by being at this machine."""
+"""How somebody proves who they are: by a token, by a session that was begun with one, or, while there are
+none, by being at this machine."""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -14,11 +16,14 @@ from penstock.audit import Actor
 from penstock.model.access import EVERYBODY, Principal, Scope
 from penstock.model.errors import EngineUnavailable
 from penstock.model.hosts import is_loopback
-from penstock.tokens import Tokens
+from penstock.ops import Ops
+from penstock.sessions import proof_of
 
 KNOWN_FOR = 3.0  # seconds that a token is taken as it was: a revocation holds within five
 GOOD_FOR = 900.0  # seconds that a good one stays good while the engine cannot be asked
 MOST_KNOWN = 10_000
+COOKIE = "penstock-session"
+PROOF = "x-penstock-proof"
 
 _FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
 
@@ -31,8 +36,8 @@ class _Known(NamedTuple):
 class TokenAuth:
     """Tokens of the engine; with `local`, whoever sits here is let in until the first token is made."""
 
-    def __init__(self, tokens: Callable[[], Awaitable[Tokens]], *, local: bool = False) -> None:
-        self._tokens = tokens
+    def __init__(self, ops: Callable[[], Awaitable[Ops]], *, local: bool = False) -> None:
+        self._ops = ops
         self._local = local
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._looked_at = float("-inf")
@@ -42,23 +47,30 @@ class TokenAuth:
         if header is not None:
             scheme, _, text = header.partition(" ")
             return await self.by_token(text.strip()) if scheme.lower() == "bearer" else None
+        cookie = request.cookies.get(COOKIE)
+        if cookie is not None and is_own_page(request, cookie):
+            return await self._known_as(f"session:{cookie}", lambda ops: ops.sessions.find(cookie))
         if self._local and is_local(request) and not await self._any_token():
             return Principal(name=f"local:{Actor.here('http').who}", scopes=frozenset(Scope), owner=EVERYBODY)
         return None
 
     async def by_token(self, text: str) -> Principal | None:
         """Whose token this is."""
+        return await self._known_as(f"token:{text}", lambda ops: _by_token(ops, text))
+
+    async def _known_as(
+        self, text: str, find: Callable[[Ops], Awaitable[Principal | None]]
+    ) -> Principal | None:
         digest, now = hashlib.sha256(text.encode(errors="replace")).digest(), time.monotonic()
         known = self._known.get(digest)
         if known is not None and now - known.at < KNOWN_FOR:
             return known.principal
         try:
-            found = await (await self._tokens()).find(text)
+            principal = await find(await self._ops())
         except EngineUnavailable:
             if known is not None and known.principal is not None and now - known.at < GOOD_FOR:
                 return known.principal
             raise
-        principal = found.principal if found else None
         self._remember(digest, _Known(now, principal))
         return principal
 
@@ -72,10 +84,30 @@ class TokenAuth:
         """Once there was one, being here is not enough any more, whatever becomes of it."""
         now = time.monotonic()
         if now - self._looked_at >= KNOWN_FOR:
-            if await (await self._tokens()).any():
+            if await (await self._ops()).tokens.any():
                 self._local = False
             self._looked_at = now
         return not self._local
+
+
+async def _by_token(ops: Ops, text: str) -> Principal | None:
+    found = await ops.tokens.find(text)
+    return None if found is None else found.principal
+
+
+def is_own_page(request: Request, cookie: str) -> bool:
+    """Whether a request with a session's cookie comes from a page of ours, where it could change anything.
+
+    Browsers send the cookie by themselves; what proves that a page of ours has asked, they do not.
+    """
+    if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+        return False
+    if request.method in {"GET", "HEAD"}:
+        return True
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != request.headers.get("host", ""):
+        return False
+    return hmac.compare_digest(request.headers.get(PROOF, "").encode(), proof_of(cookie).encode())
 
 
 def is_local(request: Request) -> bool:

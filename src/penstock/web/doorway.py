@@ -14,7 +14,6 @@ from penstock.audit import Actor
 from penstock.model.access import Principal
 from penstock.model.limits import Limit, parse_rate
 from penstock.ops import Ops
-from penstock.tokens import Tokens
 from penstock.web.auth import TokenAuth
 from penstock.web.guard import Need
 from penstock.web.limits import Limits
@@ -34,7 +33,7 @@ class Doorway:
         self, app: Penstock, auth: Authenticate | None, limits: Limits, *, local: bool = False
     ) -> None:
         self.app = app
-        self._auth: Authenticate = auth or TokenAuth(self._token_book, local=local)
+        self._auth: Authenticate = auth or TokenAuth(self._unnamed_ops, local=local)
         self._opening = asyncio.Lock()
         self._opened = 0
         self._addresses = Rates(_limit("per_address", limits.per_address))
@@ -49,8 +48,7 @@ class Doorway:
             return
         principal = await self._principal(request)
         if principal is None:
-            _hold(self._wrong, address)
-            raise Refusal(401, "unauthorized", "a valid token is needed", headers=_CHALLENGE)
+            raise self.stranger(request)
         _hold(self._tokens, principal.name, principal.rate)
         if not principal.may(need.scope):
             raise Refusal(403, "forbidden", f"this needs a token with the scope {need.scope}")
@@ -58,12 +56,17 @@ class Doorway:
             raise Refusal(403, "forbidden", "this shows the work of all owners; it needs a token for all")
         request.state.principal = principal
 
+    def stranger(self, request: Request) -> Refusal:
+        """What somebody is told whom nobody knows; not for long, where they try again and again."""
+        _hold(self._wrong, request.client.host if request.client else "")
+        return Refusal(401, "unauthorized", "a valid token is needed", headers=_CHALLENGE)
+
     async def _principal(self, request: Request) -> Principal | None:
         found = self._auth(request)
         return await found if inspect.isawaitable(found) else found
 
-    async def _token_book(self) -> Tokens:
-        return (await self.open()).ops.tokens
+    async def _unnamed_ops(self) -> Ops:
+        return (await self.open()).ops
 
     async def open(self) -> Penstock:
         """The app, open on this loop; EngineUnavailable where its engine is away."""

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 
 from penstock.app import Penstock
 from penstock.model.errors import PenstockError
-from penstock.web import refusals
+from penstock.web import dashboard, refusals
 from penstock.web.doorway import Authenticate, Doorway
 from penstock.web.guard import GuardedRoute
 from penstock.web.limits import BodyLimits, Limits
@@ -50,7 +50,7 @@ def make_service(
     )
     service.state.doorway = doorway
     service.router.route_class = GuardedRoute
-    for routes in ROUTES:
+    for routes in (*ROUTES, dashboard):
         routes.register(service)
     service.add_exception_handler(PenstockError, refusals.on_penstock_error)
     service.add_exception_handler(RequestValidationError, refusals.on_validation_error)

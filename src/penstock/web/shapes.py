@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
+from penstock.model.access import Scope
 from penstock.model.errors import MAX_SECONDS
 from penstock.model.names import MAX_TEXT
 from penstock.model.states import State, Status
@@ -357,3 +358,49 @@ class AuditPage(BaseModel):
 
 class Heard(BaseModel):
     accepted: Count  # jobs that the event has made
+
+
+# -- people in a browser -----------------------------------------------------------------------------------
+class SessionView(BaseModel):
+    """Who asks, and what they may do; `proof` goes with every change, in the header X-Penstock-Proof."""
+
+    name: str
+    owner: str | None
+    scopes: list[Scope]
+    engine: str
+    proof: str | None
+
+
+# -- what operators see of a job ---------------------------------------------------------------------------
+class CauseView(BaseModel):
+    because: str
+    text: str
+    next: str | None
+    until: datetime | None
+    jobs: list[str]
+
+
+class ExplanationView(BaseModel):
+    """Why a job does not run, or how it ended; the first cause is the decisive one."""
+
+    job_id: str
+    task: str
+    queue: str
+    state: str
+    at: datetime
+    causes: list[CauseView]
+
+
+class StoryView(BaseModel):
+    errors: list[dict[str, Any]]
+    steps: dict[str, Any]
+    worker: str | None
+    origin: str | None
+    note: str | None
+    flow: str | None
+    after: list[str]
+    blocked_by: list[str]
+    recovered_from: str | None
+    recovered_as: str | None
+    ran_for: float
+    rescues: int

@@ -17,6 +17,12 @@ export class ApiError extends Error {
   }
 }
 
+let proof = ""; // that a page of ours asks, not one from elsewhere
+
+export function provedBy(given: string | null): void {
+  proof = given ?? "";
+}
+
 type Query = Record<string, string | number | boolean | null | undefined>;
 
 export function address(path: string, query: Query = {}): string {
@@ -30,7 +36,7 @@ async function ask<T>(method: string, path: string, query: Query, body?: unknown
   try {
     response = await fetch(address(path, query), {
       method,
-      headers: body === undefined ? {} : { "Content-Type": "application/json" },
+      headers: headers(method, body),
       body: body === undefined ? undefined : JSON.stringify(body),
       credentials: "same-origin",
     });
@@ -42,6 +48,13 @@ async function ask<T>(method: string, path: string, query: Query, body?: unknown
   const data = text ? parsed(text) : {};
   if (!response.ok) throw refusal(response.status, data);
   return data as T;
+}
+
+function headers(method: string, body: unknown): Record<string, string> {
+  return {
+    ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+    ...(method === "GET" || !proof ? {} : { "X-Penstock-Proof": proof }),
+  };
 }
 
 function parsed(text: string): unknown {

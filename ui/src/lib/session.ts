@@ -1,13 +1,14 @@
 // Who looks at the page, and what they may do.
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
-import { get, post, remove } from "./api";
+import { get, post, provedBy, remove } from "./api";
 
 export interface Who {
   name: string;
   owner: string | null;
   scopes: string[];
   engine: string;
+  proof: string | null;
 }
 
 export interface Session {
@@ -21,12 +22,15 @@ export const SessionContext = createContext<Session | undefined>(undefined);
 
 export function useSession(): Session {
   const [state, set] = useState<{ asked: boolean; who?: Who }>({ asked: false });
-  const look = () => get<Who>("/session").then((who) => set({ asked: true, who }), () => set({ asked: true }));
-  useEffect(() => void look(), []);
+  const become = (who: Who) => {
+    provedBy(who.proof);
+    set({ asked: true, who });
+  };
+  useEffect(() => void get<Who>("/session").then(become, () => set({ asked: true })), []);
   return {
     asked: state.asked,
     who: state.who,
-    enter: async (token) => set({ asked: true, who: await post<Who>("/session", { token }) }),
+    enter: async (token) => become(await post<Who>("/session", { token })),
     leave: async () => {
       await remove("/session");
       set({ asked: true });

@@ -11,7 +11,9 @@ from penstock.web.routes import (
     openapi,
     queues,
     schedules,
+    session,
     tasks,
+    why,
 )
 
-ROUTES = (enqueue, jobs, dead, queues, schedules, breakers, flows, tasks, audit, hooks, openapi)
+ROUTES = (enqueue, jobs, why, dead, queues, schedules, breakers, flows, tasks, audit, hooks, session, openapi)

@@ -44,7 +44,7 @@ def register(service: FastAPI) -> None:
 @needs(Scope.READ)
 async def job(request: Request, job_id: str) -> JobView:
     """One job, also when its own record has been pruned."""
-    return job_view(principal_of(request), await _seen(request, job_id))
+    return job_view(principal_of(request), await seen(request, job_id))
 
 
 @needs(Scope.READ)
@@ -110,7 +110,7 @@ async def history(
 @needs(Scope.OPERATE)
 async def cancel(request: Request, job_id: str, why: Why | None = None) -> CancelledView:
     """Cancel a job that has not ended; one that is running is asked to stop."""
-    await _seen(request, job_id)
+    await seen(request, job_id)
     ops = await ops_of(request, why)
     done = await ops.cancel(job_id, (why and why.reason) or "cancelled by an operator")
     return CancelledView(job_id=job_id, status="stopping" if done.state is State.ACTIVE else "cancelled")
@@ -119,7 +119,7 @@ async def cancel(request: Request, job_id: str, why: Why | None = None) -> Cance
 @needs(Scope.OPERATE)
 async def retry(request: Request, job_id: str, why: Why | None = None) -> RetriedView:
     """Run a job again without waiting: a delayed one is made due, a failed one is recovered as a new job."""
-    await _seen(request, job_id)
+    await seen(request, job_id)
     done = await (await ops_of(request, why)).retry(job_id)
     return RetriedView.model_validate(done._asdict())
 
@@ -127,11 +127,11 @@ async def retry(request: Request, job_id: str, why: Why | None = None) -> Retrie
 @needs(Scope.OPERATE)
 async def promote(request: Request, job_id: str, why: Why | None = None) -> JobView:
     """Make a delayed job due now."""
-    await _seen(request, job_id)
+    await seen(request, job_id)
     return job_view(principal_of(request), await (await ops_of(request, why)).promote(job_id))
 
 
-async def _seen(request: Request, job_id: str) -> Job | Record:
+async def seen(request: Request, job_id: str) -> Job | Record:
     """A job that is the asker's business; else it is as if it were not there."""
     found = await (await ops_of(request)).known(job_id)
     if not principal_of(request).sees(found.owner):

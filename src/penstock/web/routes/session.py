@@ -1,0 +1,73 @@
+"""Who a browser is: begun with a token, kept in a cookie that no script can read."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Request, Response
+from pydantic import Field
+
+from penstock.model.access import Principal, Scope
+from penstock.sessions import LASTS, proof_of
+from penstock.web.auth import COOKIE
+from penstock.web.doorway import Doorway, principal_of
+from penstock.web.guard import needs
+from penstock.web.refusals import RESPONSES
+from penstock.web.shapes import Said, SessionView
+
+
+class Enter(Said):
+    token: Annotated[str, Field(max_length=200)]
+
+
+def register(service: FastAPI) -> None:
+    options: dict[str, Any] = {"responses": RESPONSES, "tags": ["session"]}
+    service.get("/session", response_model=SessionView, **options)(session)
+    service.post("/session", response_model=SessionView, **options)(enter)
+    service.delete("/session", status_code=204, **options)(leave)
+
+
+@needs(Scope.READ)
+async def session(request: Request) -> SessionView:
+    """Who asks, and what they may do."""
+    return _view(request, principal_of(request), request.cookies.get(COOKIE))
+
+
+@needs(None)
+async def enter(request: Request, response: Response, who: Enter) -> SessionView:
+    """Begin a session with a token."""
+    doorway: Doorway = request.app.state.doorway
+    begun = await (await doorway.open()).ops.sessions.begin(who.token)
+    if begun is None:
+        raise doorway.stranger(request)
+    response.set_cookie(
+        COOKIE,
+        begun.secret,
+        max_age=int(LASTS),
+        path=request.scope.get("root_path", "").rstrip("/") or "/",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+    return _view(request, begun.principal, begun.secret)
+
+
+@needs(Scope.READ)
+async def leave(request: Request, response: Response) -> None:
+    """End the session that this request shows."""
+    secret = request.cookies.get(COOKIE)
+    if secret is not None:
+        doorway: Doorway = request.app.state.doorway
+        await (await doorway.open()).ops.sessions.end(secret)
+    response.delete_cookie(COOKIE, path=request.scope.get("root_path", "").rstrip("/") or "/")
+
+
+def _view(request: Request, principal: Principal, secret: str | None) -> SessionView:
+    doorway: Doorway = request.app.state.doorway
+    return SessionView(
+        name=principal.name,
+        owner=principal.owner,
+        scopes=sorted(principal.scopes),
+        engine=doorway.app.url.partition("://")[0],
+        proof=None if secret is None else proof_of(secret),
+    )

@@ -1,0 +1,73 @@
+"""Why a job does not run, and all there is of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+
+from penstock.model.access import Scope
+from penstock.model.values import readable
+from penstock.ops import Story
+from penstock.web.doorway import ops_of, principal_of
+from penstock.web.guard import needs
+from penstock.web.refusals import RESPONSES, not_found
+from penstock.web.routes.jobs import seen
+from penstock.web.shapes import ExplanationView, StoryView
+
+SHOWN = ("type", "message", "code", "class", "attempt", "at")
+PRIVATE = ("traceback", "causes")
+
+
+def register(service: FastAPI) -> None:
+    options: dict[str, Any] = {"responses": RESPONSES, "tags": ["jobs"]}
+    service.get("/jobs/{job_id}/why", response_model=ExplanationView, **options)(why)
+    service.get("/jobs/{job_id}/story", response_model=StoryView, **options)(story)
+
+
+@needs(Scope.READ, everything=True)
+async def why(request: Request, job_id: str) -> ExplanationView:
+    """Every cause, the decisive one first, each with the command to type next."""
+    await seen(request, job_id)
+    return ExplanationView.model_validate((await (await ops_of(request)).why(job_id)).as_dict())
+
+
+@needs(Scope.READ, everything=True)
+async def story(request: Request, job_id: str) -> StoryView:
+    """What operators see of a job that has its record: its errors, steps and ties.
+
+    Stacks and the results of steps only with the scope for payloads.
+    """
+    await seen(request, job_id)
+    told = await (await ops_of(request)).told(job_id)
+    if not isinstance(told, Story):
+        raise not_found()
+    private = principal_of(request).may(Scope.PAYLOAD)
+    job = told.job
+    return StoryView(
+        errors=[_error(error, private=private) for error in job.errors],
+        steps={name: readable(value) if private else None for name, value in told.steps.items()},
+        worker=job.worker,
+        origin=job.origin,
+        note=job.note,
+        flow=job.flow,
+        after=list(job.after),
+        blocked_by=list(job.blocked_by),
+        recovered_from=job.recovered_from,
+        recovered_as=job.recovered_as,
+        ran_for=job.ran_for,
+        rescues=job.rescues,
+    )
+
+
+def _error(error: dict[str, Any], *, private: bool) -> dict[str, Any]:
+    shown = (
+        "type",
+        "message",
+        "code",
+        "class",
+        "attempt",
+        "at",
+        *(("traceback", "causes") if private else ()),
+    )
+    return {name: error[name] for name in shown if name in error}
