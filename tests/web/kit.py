@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Any
 
 import httpx
@@ -13,6 +14,7 @@ from starlette.requests import Request
 
 from penstock import Context, Penstock, Unrecoverable
 from penstock.web import Limits, Principal, Scope, make_service
+from penstock.web.doorway import Doorway
 
 UNLIMITED = Limits(per_token=None, per_address=None, wrong_tokens=None)
 HOOK_SECRET = "a secret of the payment provider"
@@ -102,11 +104,18 @@ class Shop:
         return job_id
 
 
+@cache
+def service() -> FastAPI:
+    """Made once: its routes are the same for every app, and take a while to make."""
+    return make_service(make_shop("sqlite:///:memory:"))
+
+
 @asynccontextmanager
 async def open_shop(app: Penstock, **options: Any) -> AsyncIterator[Shop]:
     options = {"auth": auth, "limits": UNLIMITED} | options
+    service().state.doorway = Doorway(app, **options)
     async with app:
-        yield Shop(app, make_service(app, **options))
+        yield Shop(app, service())
 
 
 async def reached(seconds: float, condition: Any) -> None:

@@ -46,7 +46,7 @@ class TokenAuth:
         header = request.headers.get("authorization")
         if header is not None:
             scheme, _, text = header.partition(" ")
-            return await self.by_token(text.strip()) if scheme.lower() == "bearer" else None
+            return await self.by_token(text.strip(" ")) if scheme.lower() == "bearer" else None
         cookie = request.cookies.get(COOKIE)
         if cookie is not None and is_own_page(request, cookie):
             return await self._known_as(f"session:{cookie}", lambda ops: ops.sessions.find(cookie))

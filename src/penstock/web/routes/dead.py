@@ -37,8 +37,8 @@ def register(service: FastAPI) -> None:
     narrow = options | {"response_model_exclude_unset": True}
     service.get("/dead-letters", response_model=DeadPage, **narrow)(dead_letters)
     service.get("/dead-letters/count", response_model=DeadCount, **options)(count)
-    service.post("/dead-letters/recover", response_model=BulkRecovered, **options)(recover_many)
-    service.post("/dead-letters/purge", response_model=Purged, **options)(purge_many)
+    service.post("/dead-letters/bulk/recover", response_model=BulkRecovered, **options)(recover_many)
+    service.post("/dead-letters/bulk/purge", response_model=Purged, **options)(purge_many)
     service.get("/dead-letters/{job_id}", response_model=DeadView, **narrow)(dead_letter)
     service.post("/dead-letters/{job_id}/recover", response_model=RecoveredView, **options)(recover)
     service.post("/dead-letters/{job_id}/purge", response_model=Purged, **options)(purge)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Path, Request
 
 from penstock.engine import HistoryFilter, JobFilter
 from penstock.model.access import Scope
@@ -33,7 +33,7 @@ def register(service: FastAPI) -> None:
     options: dict[str, Any] = {"responses": RESPONSES, "tags": ["jobs"]}
     service.get("/jobs", response_model=JobPage, response_model_exclude_unset=True, **options)(jobs)
     service.get("/history", response_model=JobPage, response_model_exclude_unset=True, **options)(history)
-    service.get("/jobs/{job_id}", response_model=JobView, response_model_exclude_unset=True, **options)(job)
+    service.get("/jobs/{id}", response_model=JobView, response_model_exclude_unset=True, **options)(job)
     service.post("/jobs/{job_id}/cancel", response_model=CancelledView, **options)(cancel)
     service.post("/jobs/{job_id}/retry", response_model=RetriedView, **options)(retry)
     service.post(
@@ -42,7 +42,7 @@ def register(service: FastAPI) -> None:
 
 
 @needs(Scope.READ)
-async def job(request: Request, job_id: str) -> JobView:
+async def job(request: Request, job_id: Annotated[str, Path(alias="id")]) -> JobView:
     """One job, also when its own record has been pruned."""
     return job_view(principal_of(request), await seen(request, job_id))
 

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 
 from penstock.model.access import Scope
 from penstock.web.guard import GuardedRoute, needs
+from penstock.web.shapes import Refused
 
 SECURITY = {"token": {"type": "http", "scheme": "bearer", "description": "penstock token create"}}
 
@@ -40,9 +41,12 @@ def _made(service: FastAPI) -> dict[str, Any]:
         if isinstance(route, GuardedRoute) and route.include_in_schema:
             for method in route.methods or ():
                 _annotate(document["paths"][route.path_format][method.lower()], route)
+    schemas = document["components"]["schemas"]
+    refused = Refused.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas |= refused.pop("$defs") | {"Refused": refused}
     # Nothing is answered with FastAPI's own shape of a validation error.
     for name in ("HTTPValidationError", "ValidationError"):
-        document["components"]["schemas"].pop(name, None)
+        schemas.pop(name, None)
     return document
 
 
