@@ -59,6 +59,10 @@ SETTINGS = {
     "keep_history_for": "seconds after their end that such records are kept; 0: none",
     "keep_effects_for": "seconds that `ctx.once()` remembers an effect; not set: 60 days, or as long as a "
     "job may run again",
+    "health_backlogged": "waiting jobs above which a queue is [backlogged](health.md)",
+    "health_stalled": "waiting jobs above which a queue is stalled",
+    "health_stalled_after": "seconds for which work waits and nothing moves, after which a queue is stalled",
+    "health_error_rate": "the share of failures, of what ended in the last minute, that is unhealthy",
     "max_args_bytes": "the largest payload, as JSON",
     "max_result_bytes": "the largest result; a larger one is dropped, the job completes",
 }

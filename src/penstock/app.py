@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.engine import Engine
+from penstock.health import Health, HealthCheck, Thresholds, unreachable
 from penstock.lent import AsyncConnection, SyncConnection, lent
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import Duration, EngineError, OutcomeUnknown, in_seconds
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from penstock.tasks.settings import Settings
 
 T = TypeVar("T")
+
+LONGEST_LOOK = 15.0  # seconds in which an engine is opened and tells how it is
 
 
 class Penstock(Scheduling, Tabling):
@@ -284,6 +288,25 @@ class Penstock(Scheduling, Tabling):
             found = [*found, await self._outbox.examine()]
         return Diagnosis(found, self.settings.accepted)
 
+    async def health(self) -> Health:
+        """How all is: an engine that is away is told, not raised; the app need not be open."""
+        try:
+            async with asyncio.timeout(LONGEST_LOOK), self:
+                return await self.ops.health.report()
+        except TimeoutError:
+            return unreachable(f"no answer in {LONGEST_LOOK:g} s")
+        except EngineError as error:
+            return unreachable(str(error))
+
+    def _thresholds(self) -> Thresholds:
+        settings = self.settings
+        return Thresholds(
+            backlogged=settings.health_backlogged,
+            stalled=settings.health_stalled,
+            stalled_after=settings.health_stalled_after,
+            error_rate=settings.health_error_rate,
+        )
+
     async def aopen(self) -> None:
         """Open the engine on the running event loop."""
         await self._access.aopen()
@@ -365,7 +388,8 @@ class Penstock(Scheduling, Tabling):
     @property
     def ops(self) -> Ops:
         """Everything a person may ask or do, over the open engine."""
-        return Ops(self.engine, self.registry)
+        health = HealthCheck(self.engine, self._thresholds(), ledgered=self._ledger is not None)
+        return Ops(self.engine, self.registry, health)
 
     def worker_host(
         self,

@@ -27,6 +27,7 @@ from penstock.engine import (
     WorkerInfo,
 )
 from penstock.flows import Flows
+from penstock.health import HealthCheck
 from penstock.model.breaker import BreakerState, Circuit
 from penstock.model.errors import (
     MAX_SECONDS,
@@ -122,11 +123,12 @@ class Diagnosis:
 class Ops:
     """One object under every surface. Reads are bounded; what changes something says what it did."""
 
-    def __init__(self, engine: Engine, registry: Registry) -> None:
+    def __init__(self, engine: Engine, registry: Registry, health: HealthCheck | None = None) -> None:
         self._engine = engine
         self._registry = registry
         self.timetable = Timetable(engine, registry)
         self.flows = Flows(engine)
+        self.health = health or HealthCheck(engine)
 
     # -- limits -------------------------------------------------------------------------------------
     async def groups(self) -> list[GroupState]:

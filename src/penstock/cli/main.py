@@ -15,6 +15,7 @@ from penstock.cli import (
     doctor,
     effects,
     flows,
+    health,
     inspect,
     limits,
     operate,
@@ -41,7 +42,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for group in (work, inspect, why, flows, effects, limits, schedules, outbox, tables, doctor, operate):
+for group in (work, inspect, why, health, flows, effects, limits, schedules, outbox, tables, doctor, operate):
     group.register(app)
 app.add_typer(dlq.app, name="dlq", help=dlq.HELP, rich_help_panel="Act")
 
