@@ -61,6 +61,10 @@ SETTINGS = {
     "job may run again",
     "log_format": "how `penstock worker` and its like write [their log](logs.md): `console` or `json`; from "
     "the environment alone, or by `--log-format`",
+    "health_backlogged": "waiting jobs above which a queue is [backlogged](health.md)",
+    "health_stalled": "waiting jobs above which a queue is stalled",
+    "health_stalled_after": "seconds for which work waits and nothing moves, after which a queue is stalled",
+    "health_error_rate": "the share of failures, of what ended in the last minute, that is unhealthy",
     "max_args_bytes": "the largest payload, as JSON",
     "max_result_bytes": "the largest result; a larger one is dropped, the job completes",
 }

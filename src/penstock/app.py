@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.audit import Actor
 from penstock.engine import Engine
+from penstock.health import Health, HealthCheck, Thresholds, unreachable
 from penstock.lent import AsyncConnection, SyncConnection, lent
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import Duration, EngineError, OutcomeUnknown, in_seconds
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
     from penstock.tasks.settings import Settings
 
 T = TypeVar("T")
+
+LONGEST_LOOK = 15.0  # seconds in which an engine is opened and tells how it is
 
 
 class Penstock(Scheduling, Tabling, Hooking):
@@ -292,6 +296,25 @@ class Penstock(Scheduling, Tabling, Hooking):
             found = [*found, await self._outbox.examine()]
         return Diagnosis(found, self.settings.accepted)
 
+    async def health(self) -> Health:
+        """How all is: an engine that is away is told, not raised; the app need not be open."""
+        try:
+            async with asyncio.timeout(LONGEST_LOOK), self:
+                return await self.ops.health.report()
+        except TimeoutError:
+            return unreachable(f"no answer in {LONGEST_LOOK:g} s")
+        except EngineError as error:
+            return unreachable(str(error))
+
+    def _thresholds(self) -> Thresholds:
+        settings = self.settings
+        return Thresholds(
+            backlogged=settings.health_backlogged,
+            stalled=settings.health_stalled,
+            stalled_after=settings.health_stalled_after,
+            error_rate=settings.health_error_rate,
+        )
+
     async def aopen(self) -> None:
         """Open the engine on the running event loop."""
         await self._access.aopen()
@@ -377,7 +400,8 @@ class Penstock(Scheduling, Tabling, Hooking):
 
     def ops_as(self, actor: Actor | None) -> Ops:
         """The same in somebody's name, which the audit log gets."""
-        return Ops(self.engine, self.registry, actor)
+        health = HealthCheck(self.engine, self._thresholds(), ledgered=self._ledger is not None)
+        return Ops(self.engine, self.registry, actor=actor, health=health)
 
     def worker_host(
         self,

@@ -29,6 +29,7 @@ from penstock.engine import (
     WorkerInfo,
 )
 from penstock.flows import Flows
+from penstock.health import HealthCheck
 from penstock.model.breaker import BreakerState, Circuit
 from penstock.model.errors import (
     MAX_SECONDS,
@@ -125,7 +126,14 @@ class Diagnosis:
 class Ops:
     """One object under every surface. Reads are bounded; what changes something says what it did."""
 
-    def __init__(self, engine: Engine, registry: Registry, actor: Actor | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        registry: Registry,
+        *,
+        actor: Actor | None = None,
+        health: HealthCheck | None = None,
+    ) -> None:
         """`actor` is who does what is done here, for the audit log; by default the user of this process."""
         self._engine = engine
         self._registry = registry
@@ -135,6 +143,7 @@ class Ops:
         self.bulk = Bulk(engine, self.audit)
         self.timetable = Timetable(engine, registry, self.audit)
         self.flows = Flows(engine, self.audit)
+        self.health = health or HealthCheck(engine)
 
     # -- limits -------------------------------------------------------------------------------------
     async def groups(self) -> list[GroupState]:

@@ -77,6 +77,10 @@ class Settings(BaseModel):
         default=None, ge=0, le=MAX_SECONDS
     )  # seconds; None: 60 days, or as long as a job of the task may run again
     log_format: LogFormat = "console"  # of `penstock worker` and its like, from the environment alone
+    health_backlogged: int = Field(default=1_000, ge=0)  # waiting jobs above which a queue is backlogged
+    health_stalled: int = Field(default=5_000, ge=0)  # and stalled
+    health_stalled_after: float = Field(default=300.0, ge=1, le=MAX_SECONDS)  # seconds in which nothing moves
+    health_error_rate: float = Field(default=0.10, ge=0, le=1)  # of what ended in the last minute
     max_args_bytes: int = Field(default=MAX_ARGS_BYTES, ge=2)
     max_result_bytes: int = Field(default=MAX_RESULT_BYTES, ge=2)
 

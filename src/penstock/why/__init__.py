@@ -7,7 +7,7 @@ are told, first the one that has to give way first.
 from __future__ import annotations
 
 from penstock.why.causes import Because, Cause, Explanation
-from penstock.why.explain import explain, explain_away, explain_record
-from penstock.why.gather import gather
+from penstock.why.explaining import explain, explain_away, explain_record
+from penstock.why.gathering import gather
 
 __all__ = ["Because", "Cause", "Explanation", "explain", "explain_away", "explain_record", "gather"]

@@ -27,6 +27,7 @@ def held(scene: Scene) -> Iterator[Cause]:
         yield from _places(scene, limit)
     if scene.serving:
         yield from _busy(scene)
+    yield from _behind(scene)
 
 
 def _breaker(scene: Scene, state: BreakerState) -> Iterator[Cause]:
@@ -101,7 +102,7 @@ def _busy(scene: Scene) -> Iterator[Cause]:
         most = scene.known.per_worker
         yield Cause(
             because=Because.BUSY,
-            text=f"Each worker runs at most {most} jobs of queue {scene.job.queue!r} at once (concurrency=), "
+            text=f"Each worker runs at most {most:,} of queue {scene.job.queue!r} at once (its concurrency=), "
             "and all of them do.",
             next="top",
         )
@@ -113,6 +114,22 @@ def _full_of_its_queue(scene: Scene) -> bool:
         return False
     held = [job.worker for job in scene.running]
     return all(held.count(worker.id) >= most for worker in scene.serving)
+
+
+def _behind(scene: Scene) -> Iterator[Cause]:
+    standing = scene.standing
+    if standing is None or not standing.ahead or scene.job.parked:
+        return
+    many = f"More than {standing.ahead:,} jobs" if standing.more else f"{standing.ahead:,} jobs"
+    if standing.ahead == 1 and not standing.more:
+        many = "1 job"
+    lane = "" if scene.job.lane == scene.job.queue else f" of lane {scene.job.lane!r}"
+    verb = "is" if many == "1 job" else "are"
+    yield Cause(
+        because=Because.BEHIND,
+        text=f"{many}{lane} {verb} taken before it: those that were due earlier, or have a higher priority.",
+        next="top",
+    )
 
 
 def _what(of: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from penstock.engine import LimitState, WorkerInfo
+from penstock.engine import LimitState, Standing, WorkerInfo
 from penstock.model.breaker import BreakerState
 from penstock.model.job import DeadLetter, Job
 
@@ -48,6 +48,7 @@ class Scene:
     limits: tuple[LimitState, ...] = ()
     breakers: Mapping[str, BreakerState] = field(default_factory=dict)
     upstreams: tuple[Upstream, ...] = ()
+    standing: Standing | None = None
 
     @property
     def serving(self) -> list[WorkerInfo]:

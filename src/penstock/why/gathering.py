@@ -15,6 +15,7 @@ from penstock.why.scene import Known, Scene, Upstream
 
 RUNNING_SEEN = 200  # active jobs of the queue
 UPSTREAMS_SEEN = 20
+AHEAD_COUNTED = 1_000
 TICKS_BACK = 20  # among which that of an upstream is looked for
 LOOKS = 3  # in all, where the job changes meanwhile
 
@@ -54,6 +55,7 @@ async def _look(engine: Engine, registry: Registry, job: Job) -> Scene:
         limits=limits,
         breakers={name: breakers[name] for name in needed if name in breakers},
         upstreams=await _upstreams(engine, job),
+        standing=await engine.standing(job.id, AHEAD_COUNTED),
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from conformance.kit import error
+from looking.conftest import World
 from penstock import Penstock
 from penstock.model.breaker import Circuit
 from penstock.model.outcome import Completed, Retried
 from penstock.why import Because
-from why.conftest import World
 
 
 @pytest.fixture
@@ -183,12 +183,12 @@ async def test_an_open_breaker_tells_when_it_is_tried_again(world: World) -> Non
     assert (cause.because, cause.next) == (Because.BREAKER_OPEN, "breakers close sms")
     assert (cause.until - world.clock.now()).total_seconds() == pytest.approx(40, abs=0.1)
     world.clock.advance(41)  # half-open: one may try
-    assert await world.causes(jobs[2]) == [Because.UNCLAIMED]
+    assert await world.causes(jobs[2]) == [Because.BEHIND]
     [probe] = await world.take()
     cause = await world.cause(jobs[2])
     assert (cause.because, cause.next) == (Because.BREAKER_PROBED, "breakers close sms")
     await world.end(probe, Completed(healthy=True))
-    assert await world.causes(jobs[2]) == [Because.UNCLAIMED]
+    assert not {Because.BREAKER_OPEN, Because.BREAKER_PROBED} & {*await world.causes(jobs[2])}
 
 
 async def test_a_breaker_opened_by_hand_holds_as_well(world: World) -> None:
@@ -224,7 +224,20 @@ async def test_workers_full_of_their_queues_share_are_busy_too(world: World) -> 
     await world.take("heavy")
     cause = await world.cause(jobs[1])
     assert cause.because is Because.BUSY
-    assert "Each worker runs at most 1 jobs of queue 'heavy'" in cause.text
+    assert "Each worker runs at most 1 of queue 'heavy'" in cause.text
+
+
+async def test_a_job_tells_how_many_stand_before_it(world: World, work, monkeypatch) -> None:
+    jobs = [await work.aenqueue() for _ in range(4)]
+    await world.hire()
+    cause = await world.cause(jobs[3])
+    assert (cause.because, cause.next) == (Because.BEHIND, "top")
+    assert cause.text.startswith("3 jobs are taken before it")
+    monkeypatch.setattr("penstock.why.gathering.AHEAD_COUNTED", 2)
+    assert (await world.cause(jobs[3])).text.startswith("More than 2 jobs are taken")
+    assert (await world.cause(jobs[1])).text.startswith("1 job is taken before it")
+    urgent = await work.using(priority="critical").aenqueue()
+    assert await world.causes(urgent) == [Because.NEXT]
 
 
 async def test_a_job_that_nobody_takes_though_nothing_holds_it_is_suspicious(world: World, work) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from conformance.kit import error
+from looking.conftest import World
 from penstock import JobNotFound, Penstock, Snooze, Unrecoverable
 from penstock.engine import Retention
 from penstock.ledger.sqlite import SqliteLedger
@@ -16,7 +17,6 @@ from penstock.model.outcome import COMPLETED, Retried
 from penstock.model.states import State
 from penstock.tasks.ids import new_id
 from penstock.why import Because
-from why.conftest import World
 
 
 @pytest.fixture
@@ -228,7 +228,8 @@ async def test_what_is_told_to_programs_is_plain(world: World, work) -> None:
     assert told["causes"][0]["until"] == (world.clock.now() + timedelta(seconds=60)).isoformat()
 
 
-async def test_while_redis_is_away_the_ledger_tells_of_the_job(tmp_path) -> None:
+async def test_while_redis_is_away_the_ledger_tells_of_the_job(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("penstock.engines.redis.server.TRIES", 1)  # of each call: the server is away for good
     await SqliteLedger(str(tmp_path / "ledger.db"), EngineClock()).migrate()
     app = Penstock("redis://127.0.0.1:1/0", ledger=f"sqlite:///{tmp_path / 'ledger.db'}")
 
