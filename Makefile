@@ -10,7 +10,7 @@ PYTHON ?= python3
 # Half of the tests wait for processes and servers more than they work.
 TESTERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 
-.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger own-table dst lock clean
+.PHONY: help demo ui test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger own-table dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,8 +33,22 @@ $(VENV)/.dev: $(VENV)/.uv requirements/dev.txt pyproject.toml
 demo: $(VENV)/.run ## Watch a few hundred jobs run, retry, fail and recover on SQLite
 	@$(BIN)/penstock demo
 
+UI_SOURCES := $(shell find ui -path ui/node_modules -prune -o -type f -print)
+UI := src/penstock/web/static/manifest.json
+
+ui: $(UI) ## Build the dashboard
+
+ui/node_modules/.installed: ui/package.json ui/package-lock.json
+	npm ci --prefix ui --no-progress --loglevel=error
+	@touch $@
+
+$(UI): ui/node_modules/.installed $(UI_SOURCES)
+	npm run --silent --prefix ui check
+	npm run --silent --prefix ui build
+
 test: $(VENV)/.dev ## Run the whole test suite (starts its own servers)
 	@tests/provision
+	@$(MAKE) --no-print-directory ui
 	$(BIN)/python -m pytest -q -n $(TESTERS)
 
 check: $(VENV)/.dev ## Format, lint, types, import contracts, generated docs

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from penstock.app import Penstock
 from penstock.audit import Actor
 from penstock.model.access import Principal
+from penstock.model.errors import EngineError
 from penstock.model.limits import Limit, parse_rate
 from penstock.ops import Ops
 from penstock.web.auth import TokenAuth
@@ -76,6 +77,13 @@ class Doorway:
                     await self.app.aopen()
                     self._opened += 1
         return self.app
+
+    async def ready(self) -> bool:
+        """Whether jobs can be put in now."""
+        try:
+            return (await (await self.open()).ops.health.readiness()).ready
+        except EngineError:
+            return False
 
     async def close(self) -> None:
         """Close the app as often as it was opened here."""

@@ -112,7 +112,6 @@ function columns(mayAct: boolean, done: () => void): Column<DeadLetter>[] {
     { name: "Job", show: (l) => <a href={href(`/jobs/${l.job_id}`)}><code>{short(l.job_id)}</code></a> },
     { name: "Failed", show: (l) => <Ago at={l.failed_at} /> },
     { name: "Attempts", num: true, show: (l) => l.attempts },
-    { name: "Owner", show: (l) => l.owner ?? <span class="muted">–</span> },
     { name: "Error", show: (l) => <span class="muted" title={l.error ?? ""}>{l.error}</span> },
     { name: "", show: (l) => mayAct && (
       <>

@@ -6,6 +6,7 @@ from penstock.web.routes import (
     dead,
     enqueue,
     flows,
+    health,
     hooks,
     jobs,
     openapi,
@@ -16,4 +17,6 @@ from penstock.web.routes import (
     why,
 )
 
-ROUTES = (enqueue, jobs, why, dead, queues, schedules, breakers, flows, tasks, audit, hooks, session, openapi)
+ROUTES = (
+    enqueue, jobs, why, dead, queues, schedules, breakers, flows, tasks, audit, health, hooks, session, openapi,
+)  # fmt: skip
