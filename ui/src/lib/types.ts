@@ -65,7 +65,7 @@ export interface Stats {
 export interface Point extends Counted { at: string }
 export interface HealthReport {
   status: string; engine: { status: string; error: string | null; answered_in: number | null }; dlq_size: number;
-  queues: Record<string, { status: string; waiting: number; active: number; error_rate: number; oldest_age: number | null }>;
+  queues: Record<string, { status: string; waiting: number; active: number; error_rate: number; oldest_age: number | null; paused: boolean }>;
   workers: Record<string, { status: string; concurrency: number; processing: number; queues: string[] }>;
   problems: { status: string; text: string; next: string | null }[]; last_check: string;
 }

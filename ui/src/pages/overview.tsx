@@ -3,8 +3,8 @@ import { get } from "../lib/api";
 import { useLoad } from "../lib/load";
 import { href, turn, useRoute } from "../lib/route";
 import { useWho } from "../lib/session";
-import type { HealthReport, Point, Queue, QueueStats, Stats } from "../lib/types";
-import { count, percent, seconds } from "../lib/words";
+import type { Breaker, HealthReport, Point, Queue, QueueStats, Stats } from "../lib/types";
+import { count, percent, quoted, seconds } from "../lib/words";
 import { Chart } from "../parts/chart";
 import { Command } from "../parts/copy";
 import { Empty, Shown } from "../parts/shown";
@@ -44,17 +44,35 @@ export function Overview() {
   );
 }
 
+/** What keeps jobs from running though all is healthy: somebody, or a breaker, has stopped them. */
+function stopped(health: HealthReport, breakers: Breaker[]): HealthReport["problems"] {
+  const open = breakers.filter((b) => b.state !== "closed").map((b) => ({
+    status: "degraded",
+    text: `Breaker ${b.name} is ${b.state}: jobs that need it wait${b.retry_in === null ? "" : `, next probe in ${seconds(b.retry_in)}`}.`,
+    next: `penstock breakers`,
+  }));
+  const paused = Object.entries(health.queues).filter(([, q]) => q.paused && q.waiting > 0).map(([name, q]) => ({
+    status: "degraded",
+    text: `Queue ${name} is paused, and ${count(q.waiting)} jobs wait in it.`,
+    next: `penstock resume ${quoted(name)}`,
+  }));
+  return [...open, ...paused];
+}
+
 function Attention({ health }: { health: HealthReport }) {
+  const breakers = useLoad(() => get<{ breakers: Breaker[] }>("/breakers"), [], 5_000);
+  const told = health.problems.map((problem) => problem.text);
+  const problems = [...health.problems, ...stopped(health, breakers.data?.breakers ?? []).filter((each) => !told.includes(each.text))];
   return (
     <section class="attention" aria-label="What needs attention">
-      {health.problems.map((problem) => (
+      {problems.map((problem) => (
         <div key={problem.text} class={`fact ${problem.status === "unhealthy" ? "bad" : "warn"}`}>
           <span class="sign" aria-label={problem.status}>{problem.status === "unhealthy" ? "✕" : "△"}</span>
           <span class="grow">{problem.text}</span>
           {problem.next && <Command text={problem.next} />}
         </div>
       ))}
-      {!health.problems.length && <p class="calm"><span aria-hidden="true">✓</span>Nothing needs you. Checked <Ago at={health.last_check} />.</p>}
+      {!problems.length && <p class="calm"><span aria-hidden="true">✓</span><span>Nothing needs you. Checked <Ago at={health.last_check} />.</span></p>}
     </section>
   );
 }

@@ -48,7 +48,7 @@ function turnQueue(queue: Queue, done: () => void): void {
     title: queue.paused ? `Let workers claim from ${queue.name} again?` : `Stop every worker from claiming from ${queue.name}?`,
     body: <p>{queue.paused ? `${count(queue.counts.waiting ?? 0)} jobs wait.` : "What runs goes on; what waits, waits."}</p>,
     action: queue.paused ? "Resume" : "Pause",
-    command: `penstock queues ${verb} ${quoted(queue.name)}`,
+    command: `penstock ${verb} ${quoted(queue.name)}`,
     act: async (reason) => {
       await post(`/queues/${encodeURIComponent(queue.name)}/${verb}`, { reason: reason || null });
       tell(`${queue.name} is ${queue.paused ? "open again" : "paused"}`);

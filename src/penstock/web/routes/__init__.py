@@ -18,5 +18,6 @@ from penstock.web.routes import (
 )
 
 ROUTES = (
-    enqueue, jobs, why, dead, queues, schedules, breakers, flows, tasks, audit, health, hooks, session, openapi,
+    enqueue, jobs, why, dead, queues, schedules, breakers, flows, tasks, audit, health, hooks, session,
+    openapi,
 )  # fmt: skip
