@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from penstock.app import Penstock
 from penstock.model.errors import InvalidOption
 from penstock.model.hosts import is_loopback
+from penstock.runtime import signals
 
 GRACE = 10  # seconds that requests under way get to end
 
@@ -38,4 +39,7 @@ async def serve(service: FastAPI, host: str, port: int, log_level: str) -> None:
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=16_384,
     )
+    # Uvicorn answers the signals, and raises them once more when it has ended: that is then no news.
+    signals.answer_by(lambda: None)
     await uvicorn.Server(config).serve()
+    signals.ignore()
