@@ -1,0 +1,114 @@
+"""What operators do, with real effects; and that it is written down."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import Page, expect
+
+from dashboard.kit import Shop
+from penstock.model.states import State
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+
+async def confirm(page: Page, action: str, reason: str = "") -> None:
+    dialog = page.get_by_role("dialog")
+    if reason:
+        await dialog.get_by_label("Why?").fill(reason)
+    await dialog.get_by_role("button", name=action, exact=True).click()
+    await expect(dialog).to_have_count(0)
+
+
+async def test_a_queue_is_paused_and_resumed_and_the_audit_says_why(shop: Shop) -> None:
+    page = await shop.page("operator", "/queues")
+    row = page.get_by_role("row").filter(has_text="email")
+    await row.get_by_role("button", name="Pause").click()
+    await confirm(page, "Pause", "the mail server moves")
+    await expect(row.get_by_text("paused")).to_be_visible()
+    assert [q.paused for q in await shop.app.ops.queues() if q.name == "email"] == [True]
+    await row.get_by_role("button", name="Resume").click()
+    await confirm(page, "Resume")
+    await expect(row.get_by_text("open")).to_be_visible()
+    await page.get_by_role("link", name="Audit").first.click()
+    await expect(page.get_by_text("the mail server moves")).to_be_visible()
+
+
+async def test_a_failed_job_is_retried_from_its_page(shop: Shop) -> None:
+    job_id = await shop.failed()
+    page = await shop.page("operator", f"/jobs/{job_id}")
+    await expect(page.get_by_text("there is no order -1").first).to_be_visible()
+    await page.get_by_role("button", name="Retry").click()
+    await confirm(page, "Retry")
+    await expect(page.get_by_text("1 retried")).to_be_visible()
+    letter = await shop.app.ops.dead_letter(job_id)
+    assert letter.recovered_as is not None
+
+
+async def test_a_delayed_job_is_cancelled_with_a_reason(shop: Shop) -> None:
+    job = await shop.app.tasks["send_receipt"].using(delay=3600).aenqueue(order_id=5)
+    page = await shop.page("operator", f"/jobs/{job.id}")
+    await expect(page.get_by_text("Why is it not running?")).to_be_visible()
+    await page.get_by_role("button", name="Cancel").click()
+    await confirm(page, "Cancel it", "ordered by mistake")
+    await expect(page.locator("main .state.cancelled")).to_be_visible()
+    found = await shop.app.ops.job(job.id)
+    assert (found.state, found.note) == (State.CANCELLED, "ordered by mistake")
+
+
+async def test_one_dead_letter_is_recovered_and_watched(shop: Shop) -> None:
+    job_id = await shop.failed(-7)
+    page = await shop.page("operator", "/dead-letters")
+    await page.get_by_role("button", name="Recover one").click()
+    await expect(page.get_by_text("Recovered as")).to_be_visible()
+    await expect(page.locator(".banner .state.failed")).to_be_visible(timeout=20_000)  # it fails once more
+    assert (await shop.app.ops.dead_letter(job_id)).recovered_as is not None
+
+
+async def test_arguments_are_mended_before_a_job_is_recovered(shop: Shop) -> None:
+    job_id = await shop.failed(-9)
+    page = await shop.page("operator", "/dead-letters")
+    row = page.get_by_role("row").filter(has=page.locator(f'a[href$="{job_id}"]'))
+    await row.get_by_role("button", name="Edit").click()
+    await page.get_by_label("Arguments").fill('{"order_id": 9, "to": "bea@example.com"}')
+    await confirm(page, "Recover")
+    letter = await shop.app.ops.dead_letter(job_id)
+    assert letter.recovered_as is not None
+    assert (await shop.app.ops.job(letter.recovered_as)).args["order_id"] == 9
+
+
+async def test_a_schedule_is_fired_now(shop: Shop) -> None:
+    page = await shop.page("operator", "/schedules/nightly")
+    await expect(page.get_by_text("America/Sao_Paulo")).to_be_visible()
+    await page.get_by_role("button", name="Fire now").click()
+    await confirm(page, "Fire now")
+    await expect(page.get_by_text("Fired as")).to_be_visible()
+
+
+async def test_a_breaker_is_opened_and_closed(shop: Shop) -> None:
+    page = await shop.page("operator", "/limits")
+    row = page.get_by_role("row").filter(has_text="smtp")
+    await row.get_by_role("button", name="Open").click()
+    await confirm(page, "Open the breaker")
+    await expect(row.get_by_role("button", name="Close")).to_be_visible()
+    await row.get_by_role("button", name="Close").click()
+    await confirm(page, "Close the breaker")
+    await expect(row.get_by_text("closed")).to_be_visible()
+
+
+async def test_a_job_is_enqueued_from_the_catalogue_and_bad_arguments_are_told_at_their_field(
+    shop: Shop,
+) -> None:
+    page = await shop.page("operator", "/tasks/send_receipt")
+    await page.get_by_label("order_id").fill("1.5")
+    await page.get_by_role("button", name="Enqueue").click()
+    await expect(page.get_by_role("alert").first).to_contain_text("integer")
+    await page.get_by_label("order_id").fill("12")
+    await page.get_by_role("button", name="Enqueue").click()
+    await expect(page.locator("main .state.completed")).to_be_visible(timeout=20_000)
+
+
+async def test_a_page_shows_what_happens_without_being_loaded_again(shop: Shop) -> None:
+    page = await shop.page("operator", "/jobs?q=key:seen-live")
+    await expect(page.get_by_text("No job matches")).to_be_visible()
+    await shop.app.tasks["send_receipt"].using(key="seen-live").aenqueue(order_id=77)
+    await expect(page.locator("main .state.completed")).to_be_visible(timeout=10_000)

@@ -1,0 +1,69 @@
+"""Who comes in, what they see, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from dashboard.kit import Shop
+from penstock.model.access import Scope
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+
+async def test_without_a_valid_token_nothing_is_shown(shop: Shop) -> None:
+    page = await shop.page(who=None)
+    await expect(page.get_by_text("penstock token create")).to_be_visible()
+    await page.get_by_label("Token").fill("pst_0123456789abcdef_" + "x" * 43)
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_role("alert")).to_contain_text("a valid token is needed")
+
+
+async def test_signing_out_ends_the_session_for_good(shop: Shop) -> None:
+    page = await shop.page("reader")
+    (cookie,) = await page.context.cookies()
+    assert cookie["httpOnly"]
+    assert cookie["sameSite"] == "Strict"
+    await page.get_by_role("button", name="Sign out").click()
+    await expect(page.get_by_label("Token")).to_be_visible()
+    await page.context.add_cookies([{"name": cookie["name"], "value": cookie["value"], "url": shop.url}])
+    await page.reload()
+    await expect(page.get_by_label("Token")).to_be_visible()
+
+
+async def test_a_session_ends_with_its_token(shop: Shop) -> None:
+    made = await shop.app.ops.tokens.create("guest", {Scope.READ}, "*")
+    shop.tokens["guest"] = made.text
+    page = await shop.page("guest", "/queues")
+    await shop.app.ops.tokens.revoke(made.token.id)
+    async with asyncio.timeout(5):  # the promise
+        while (await page.request.get("/queues")).status != 401:
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    "path", ["/queues", "/jobs", "/dead-letters", "/schedules", "/limits", "/tasks/send_receipt"]
+)
+async def test_a_reader_sees_no_action(shop: Shop, path: str) -> None:
+    await shop.failed()
+    page = await shop.page("reader", path)
+    await expect(page.locator("main table, main .card").first).to_be_visible()
+    acts = re.compile("Pause|Resume|Retry|Cancel|Recover|Purge|Fire|Open|Close|Enqueue|Run now")
+    await expect(page.locator("main").get_by_role("button", name=acts)).to_have_count(0)
+
+
+async def test_keys_search_and_walk_through_a_list(shop: Shop) -> None:
+    job_id = await shop.failed()
+    page = await shop.page("operator", "/jobs?q=state:failed")
+    await expect(page.get_by_title(job_id)).to_be_visible()
+    await page.keyboard.press("/")
+    await expect(page.get_by_role("searchbox").or_(page.locator("#search"))).to_be_focused()
+    await page.keyboard.press("Escape")
+    await page.keyboard.press("j")
+    await page.keyboard.press("o")
+    await expect(page).to_have_url(re.compile("/dashboard/jobs/[0-9a-f-]{36}$"))
+    await page.keyboard.press("?")
+    await expect(page.get_by_role("heading", name="Keys and search")).to_be_visible()

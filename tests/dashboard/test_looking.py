@@ -1,0 +1,58 @@
+"""Every page: nothing that harms, nothing that keeps people out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from dashboard.kit import HOSTILE, Shop
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+PAGES = [
+    "/", "/jobs", "/dead-letters", "/queues", "/schedules", "/schedules/nightly", "/workers", "/limits",
+    "/tasks", "/tasks/send_receipt", "/audit", "/help",
+]  # fmt: skip
+AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+async def test_no_page_keeps_people_out(shop: Shop, theme: Any) -> None:
+    job_id = await shop.failed()
+    page = await shop.page("operator")
+    await page.emulate_media(color_scheme=theme)
+    for path in [*PAGES, f"/jobs/{job_id}"]:
+        await page.goto(f"/dashboard{path}")
+        await expect(page.locator("main h1").first).to_be_visible()
+        await page.evaluate(AXE.read_text())
+        found = await page.evaluate("axe.run()")
+        bad = [v for v in found["violations"] if v["impact"] in ("serious", "critical")]
+        assert not bad, [(path, v["id"], [n["html"] for n in v["nodes"]][:3]) for v in bad]
+    assert shop.complaints == []
+
+
+async def test_hostile_words_are_shown_as_words(shop: Shop) -> None:
+    job = await shop.app.tasks["hostile"].using(owner=HOSTILE[:100], key=HOSTILE[:100]).aenqueue(text=HOSTILE)
+    with pytest.raises(Exception, match="img"):
+        await job.aresult(timeout=20)
+    page = await shop.page("operator", f"/jobs/{job.id}")
+    await expect(page.locator("main").get_by_text("<img src=x onerror=alert(1)>").first).to_be_visible()
+    for path in ("/jobs?q=task:hostile", "/dead-letters", f"/jobs?q={'<img src=x onerror=alert(1)>'}"):
+        await page.goto(f"/dashboard{path}")
+        await expect(page.locator("main h1")).to_be_visible()
+        await expect(page.get_by_text("onerror=alert").first).to_be_visible()
+    assert await page.locator("main img, main svg[onload]").count() == 0
+    assert shop.complaints == []
+
+
+async def test_the_page_fits_a_phone(shop: Shop) -> None:
+    page = await shop.page("operator")
+    await page.set_viewport_size({"width": 390, "height": 800})
+    for path in PAGES:
+        await page.goto(f"/dashboard{path}")
+        await expect(page.locator("main h1").first).to_be_visible()
+        wide = await page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 390, path
