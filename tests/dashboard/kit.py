@@ -59,7 +59,7 @@ class Shop:
         page.on("console", lambda said: self._console(said.type, said.text))
         await page.goto(f"/dashboard{path}")
         if who is not None:
-            await page.get_by_label("Token").fill(self.tokens[who])
+            await page.get_by_role("textbox", name="Token").fill(self.tokens[who])
             await page.get_by_role("button", name="Sign in").click()
             await expect(page.get_by_role("navigation", name="Pages", exact=True)).to_be_visible()
         return page
@@ -104,13 +104,18 @@ async def tokens(app: Penstock) -> dict[str, str]:
 async def serving(app: Penstock) -> AsyncIterator[str]:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(make_service(app, limits=UNLIMITED), log_level="warning", access_log=False)
+        config = uvicorn.Config(
+            make_service(app, limits=UNLIMITED),
+            log_level="warning",
+            access_log=False,
+            timeout_graceful_shutdown=1,
+        )
         server = uvicorn.Server(config)
         running = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
-            server.should_exit = server.force_exit = True
+            server.should_exit = True
             await running
 
 

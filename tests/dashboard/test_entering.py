@@ -17,7 +17,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="package")
 async def test_without_a_valid_token_nothing_is_shown(shop: Shop) -> None:
     page = await shop.page(who=None)
     await expect(page.get_by_text("penstock token create")).to_be_visible()
-    await page.get_by_label("Token").fill("pst_0123456789abcdef_" + "x" * 43)
+    await page.get_by_role("textbox", name="Token").fill("pst_0123456789abcdef_" + "x" * 43)
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_role("alert")).to_contain_text("a valid token is needed")
 
@@ -28,10 +28,10 @@ async def test_signing_out_ends_the_session_for_good(shop: Shop) -> None:
     assert cookie["httpOnly"]
     assert cookie["sameSite"] == "Strict"
     await page.get_by_role("button", name="Sign out").click()
-    await expect(page.get_by_label("Token")).to_be_visible()
+    await expect(page.get_by_role("textbox", name="Token")).to_be_visible()
     await page.context.add_cookies([{"name": cookie["name"], "value": cookie["value"], "url": shop.url}])
     await page.reload()
-    await expect(page.get_by_label("Token")).to_be_visible()
+    await expect(page.get_by_role("textbox", name="Token")).to_be_visible()
 
 
 async def test_a_session_ends_with_its_token(shop: Shop) -> None:

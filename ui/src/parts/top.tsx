@@ -30,7 +30,7 @@ function Search() {
   return (
     <form class="search" role="search" onSubmit={submit}>
       <label class="sr" for="search">Search jobs</label>
-      <input id="search" name="q" class="grow" size={40} autoComplete="off" key={route.query.get("q") ?? ""} defaultValue={route.query.get("q") ?? ""}
+      <input id="search" name="q" autoComplete="off" key={route.query.get("q") ?? ""} defaultValue={route.query.get("q") ?? ""}
         placeholder="Search: id, state:failed task:send_receipt  /" />
     </form>
   );
