@@ -52,7 +52,8 @@ async def test_minutes_are_told_by_time_queue_and_task(engine, clock):
 
 
 async def test_fractions_come_back_as_they_were(engine):
-    measures = {"a": 0.1, "b": 1 / 3, "c": 1e15, "d": 1e-9, "e": 123456789.123456789, "f": 0}
+    wholes = {f"n{n}": 2**n + d for n in (0, 5, 7, 8, 15, 16, 31, 32, 49) for d in (-1, 0, 0.5)}
+    measures = wholes | {"a": 0.1, "b": 1 / 3, "c": 1e15, "d": 1e-9, "e" * 40: 123456789.123456789, "f": 0}
     await engine.count([Sample("q", "t", measures)])
     [sample] = await engine.totals()
     assert sample.measures == measures
