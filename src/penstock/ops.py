@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from penstock import overview
 from penstock.engine import (
     DeadFilter,
     EffectFilter,
@@ -44,6 +45,7 @@ from penstock.model.job import DeadLetter, Job
 from penstock.model.record import Record
 from penstock.model.states import State
 from penstock.model.values import MAX_ARGS_BYTES, dumps
+from penstock.overview import Overview
 from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
 from penstock.timetable import Timetable
@@ -365,6 +367,10 @@ class Ops:
         if queue not in names:
             raise UnknownQueue(f"there is no queue {queue!r}; there are: {', '.join(names)}")
         await self._engine.set_paused(queue, paused)
+
+    async def overview(self) -> Overview:
+        """Everything at one glance; an engine that is away is told, not raised."""
+        return await overview.look(self._engine, self.health)
 
     async def workers(self) -> list[WorkerInfo]:
         """Every worker that is registered, alive or about to be rescued."""

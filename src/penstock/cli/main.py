@@ -22,6 +22,7 @@ from penstock.cli import (
     outbox,
     schedules,
     tables,
+    top,
     why,
     work,
 )
@@ -42,7 +43,21 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for group in (work, inspect, why, health, flows, effects, limits, schedules, outbox, tables, doctor, operate):
+for group in (
+    work,
+    inspect,
+    why,
+    health,
+    top,
+    flows,
+    effects,
+    limits,
+    schedules,
+    outbox,
+    tables,
+    doctor,
+    operate,
+):
     group.register(app)
 app.add_typer(dlq.app, name="dlq", help=dlq.HELP, rich_help_panel="Act")
 
