@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from penstock import overview
 from penstock.audit import Actor, Audit
 from penstock.bulk import RECOVER_RATE, Bulk, told
 from penstock.engine import (
@@ -46,6 +47,7 @@ from penstock.model.job import DeadLetter, Job
 from penstock.model.record import Record
 from penstock.model.states import State
 from penstock.model.values import MAX_ARGS_BYTES, dumps
+from penstock.overview import Overview
 from penstock.sessions import Sessions
 from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
@@ -434,6 +436,10 @@ class Ops:
         async with self.audit.action("queue pause" if paused else "queue resume", queue) as change:
             change.before, change.after = {"paused": rows[queue].paused}, {"paused": paused}
             await self._engine.set_paused(queue, paused)
+
+    async def overview(self) -> Overview:
+        """Everything at one glance; an engine that is away is told, not raised."""
+        return await overview.look(self._engine, self.health)
 
     async def workers(self) -> list[WorkerInfo]:
         """Every worker that is registered, alive or about to be rescued."""

@@ -17,6 +17,7 @@ from penstock.cli.main import app
 from penstock.model import errors
 from penstock.tasks.declared import TaskOptions
 from penstock.tasks.settings import Settings
+from penstock.why import Because
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -64,6 +65,11 @@ def test_every_setting_is_documented_with_its_environment_names() -> None:
         assert f"| `{name}` |" in page
         for choice in getattr(field.validation_alias, "choices", [f"PENSTOCK_{name.upper()}"]):
             assert f"`{choice}`" in page
+
+
+def test_every_answer_to_why_is_on_its_page() -> None:
+    page = (DOCS / "why.md").read_text()
+    assert [because.value for because in Because if f"`{because.value}`" not in page] == []
 
 
 @pytest.mark.parametrize("option", TaskOptions.__dataclass_fields__)

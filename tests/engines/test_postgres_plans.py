@@ -83,7 +83,8 @@ async def touched(call: Call, schema: str) -> dict[str, int]:
     """The rows of each table that a call reads, functions included, run and rolled back; none by a scan."""
     counted = "select relname, seq_scan, idx_tup_fetch from pg_stat_xact_user_tables where schemaname = %s"
     async with await connect() as connection, connection.transaction(force_rollback=True):
-        await connection.execute("set local enable_seqscan = off")  # as in the engine's sessions
+        await connection.execute("set local enable_seqscan = off")  # as in the engine's sessions, and below
+        await connection.execute("set local plan_cache_mode = force_generic_plan")
         await connection.execute(call.sql.encode(), call.values)
         rows = await (await connection.execute(counted, [schema])).fetchall()
     assert not any(scans for table, scans, _ in rows if table in ("jobs", "finished", "keys"))
@@ -173,6 +174,14 @@ async def test_a_sweep_costs_what_it_finds_not_what_is_there(crowded, verb):
 )
 async def test_a_page_of_jobs_costs_a_page(crowded, where):
     assert most_rows(await plan(page(crowded, where))) <= 60
+
+
+@pytest.mark.parametrize("state", sorted({*State} - {State.WAITING}))
+async def test_a_page_of_one_state_reads_jobs_of_that_state_alone(crowded, state):
+    """Also by a plan that is made for any values, as in the engine's sessions."""
+    read = await touched(page(crowded, JobFilter(queue=QUEUE, state=state)), crowded.schema)
+    held = await ask(f"select count(*) from {crowded.schema}.jobs where state = 'active'")
+    assert read["jobs"] + read["finished"] <= 60 + held[0][0]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,10 @@ from penstock.model.clock import EngineClock
 from penstock.model.decide import judge
 from penstock.model.outcome import COMPLETED, Retried
 from penstock.model.states import State
+from penstock.ops import Ops
 from penstock.tasks.ids import new_id
 from penstock.why import Because
+from penstock.why.causes import MEANING
 
 
 @pytest.fixture
@@ -226,6 +229,39 @@ async def test_what_is_told_to_programs_is_plain(world: World, work) -> None:
     assert [cause["because"] for cause in told["causes"]] == ["delayed", "no-worker"]
     assert told["causes"][0]["next"] == f"penstock retry {job.id}"
     assert told["causes"][0]["until"] == (world.clock.now() + timedelta(seconds=60)).isoformat()
+
+
+@pytest.mark.parametrize("place", ["memory"], indirect=True)
+async def test_an_owner_is_told_of_no_other_job_no_worker_and_no_command(world: World) -> None:
+    @world.app.task(concurrency=1)
+    async def report() -> None: ...
+
+    jobs = [await report.aenqueue() for _ in range(2)]
+    await world.hire()
+    await world.declare()
+    await world.take()
+    told = (await world.why(jobs[1])).as_dict(narrow=True)
+    assert told["causes"] == [{"because": "concurrency", "text": "A limit is reached.", "until": None}]
+    assert set(MEANING) == set(Because)
+
+
+@pytest.mark.parametrize("place", ["memory"], indirect=True)
+async def test_a_job_that_moves_on_while_it_is_looked_at_is_told_as_it_is_then(world: World, work) -> None:
+    job = await work.aenqueue()
+    await world.hire()
+
+    class Moving:
+        """The real engine; the job is taken while the limits are asked for."""
+
+        def __getattr__(self, verb: str) -> Any:
+            return getattr(world.app.engine, verb)
+
+        async def limits_of(self, lane: str) -> Any:
+            await world.take()
+            return await world.app.engine.limits_of(lane)
+
+    found = await Ops(Moving(), world.app.registry).why(job.id)
+    assert (found.state, [cause.because for cause in found.causes]) == ("active", [Because.RUNNING])
 
 
 async def test_while_redis_is_away_the_ledger_tells_of_the_job(tmp_path, monkeypatch) -> None:

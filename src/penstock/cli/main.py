@@ -24,6 +24,7 @@ from penstock.cli import (
     serving,
     tables,
     tokens,
+    top,
     why,
     work,
 )
@@ -50,6 +51,7 @@ for group in (
     inspect,
     why,
     health,
+    top,
     flows,
     effects,
     limits,

@@ -80,6 +80,7 @@ def _queue(state: QueueState, sight: Sight, limits: Thresholds) -> QueueHealth:
         status = QueueStatus.STALLED
     elif waiting > limits.backlogged:
         status = QueueStatus.BACKLOGGED
+    ends = _ends(sight, state.queue)
     return QueueHealth(
         queue=state.queue,
         status=status,
@@ -88,7 +89,8 @@ def _queue(state: QueueState, sight: Sight, limits: Thresholds) -> QueueHealth:
         delayed=state.counts.get(State.DELAYED, 0),
         parked=parked,
         paused=state.paused,
-        error_rate=_ends(sight, state.queue).error_rate,
+        error_rate=ends.error_rate,
+        throughput=ends.completed,
         oldest_age=age,
     )
 

@@ -60,6 +60,7 @@ class QueueHealth:
     parked: int = 0
     paused: bool = False
     error_rate: float = 0.0
+    throughput: float = 0.0  # completed in the last minute
     oldest_age: float | None = None  # seconds for which the longest waiting job has been due
 
 
@@ -120,6 +121,7 @@ def _queue(queue: QueueHealth) -> dict[str, Any]:
         "delayed": queue.delayed,
         "parked": queue.parked,
         "paused": queue.paused,
+        "throughput": queue.throughput,
         "oldest_age": queue.oldest_age,
     }
 

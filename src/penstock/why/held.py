@@ -102,7 +102,7 @@ def _busy(scene: Scene) -> Iterator[Cause]:
         most = scene.known.per_worker
         yield Cause(
             because=Because.BUSY,
-            text=f"Each worker runs at most {most:,} of queue {scene.job.queue!r} at once (its concurrency=), "
+            text=f"Each worker runs at most {most:,} of queue {scene.job.queue!r} at once (concurrency=), "
             "and all of them do.",
             next="top",
         )

@@ -19,7 +19,7 @@ from penstock.engine import (
     Want,
     WorkerInfo,
 )
-from penstock.engines.postgres import durability, enqueue, examine, failures, migrate
+from penstock.engines.postgres import durability, enqueue, examine, failures, migrate, pooler
 from penstock.engines.postgres.breakers import Breakers
 from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.inspect import Inspection
@@ -71,7 +71,8 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
         connection = await self._pool.connect()
         with failures.typed_errors(connection):
             async with connection:
-                return await examine.examine(connection, self.schema)
+                found = await examine.examine(connection, self.schema)
+                return [*found, await pooler.look_for(connection, self._pool.connect)]
 
     # -- in -----------------------------------------------------------------------------------------
     async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:

@@ -56,7 +56,7 @@ def _server(row: tuple[Any, ...]) -> Iterator[Finding]:
             "durability",
             Level.WARNING,
             "a crash of the server loses the last jobs acknowledged, those of less than a second "
-            "(synchronous_commit=off)",
+            "(synchronous_commit=off); set it to on",
         )
     else:
         yield Finding(

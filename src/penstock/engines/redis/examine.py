@@ -76,7 +76,9 @@ def _version(info: Info) -> Finding:
 def _eviction(info: Info) -> Finding:
     policy = info.get("maxmemory_policy")
     if policy is None:
-        return Finding("eviction", Level.WARNING, "the server does not tell its maxmemory-policy")
+        return Finding(
+            "eviction", Level.WARNING, "the server does not tell its maxmemory-policy; it must be noeviction"
+        )
     if policy == "noeviction":
         return Finding("eviction", Level.OK, "maxmemory-policy is noeviction: nothing is thrown away")
     return Finding(
@@ -119,7 +121,9 @@ def _persistence(info: Info, fsync: str | None, save: str | None) -> Finding:
             return Finding(
                 "persistence", Level.OK, "the append-only file is on; how it is synced is not told"
             )
-        return Finding("persistence", *_LOST.get(fsync, (Level.WARNING, f"appendfsync is {fsync}")))
+        return Finding(
+            "persistence", *_LOST.get(fsync, (Level.WARNING, f"appendfsync is {fsync}; set it to everysec"))
+        )
     lost = "everything since the last snapshot" if save else "every job"
     if save is None:
         lost = "everything since the last snapshot, if there are any"

@@ -87,7 +87,7 @@ class Inspection:
         if not wrong:
             return [Finding("records", Level.OK, f"all {told[0]:,} jobs that are counted have their record")]
         lost = "keys of Penstock were evicted or deleted"
-        return [Finding("records", Level.WARNING, f"{lost}: {'; '.join(wrong)}")]
+        return [Finding("records", Level.WARNING, f"{lost}: {'; '.join(wrong)}; a ledger brings them back")]
 
     async def get(self, job_id: str) -> Job | None:
         if not is_id(job_id):

@@ -12,7 +12,7 @@ from penstock.engine import Finding, Level
 from penstock.engines.sqlite import schema
 from penstock.engines.sqlite.connection import connect_reader
 from penstock.engines.sqlite.failures import typed_errors
-from penstock.engines.sqlite.files import Files, check_place
+from penstock.engines.sqlite.files import Files, check_place, file_system
 from penstock.engines.sqlite.forks import Desk
 from penstock.model.errors import EngineError
 
@@ -34,7 +34,14 @@ _SYNCHRONOUS = {
 def examine(files: Files, synchronous: str) -> list[Finding]:
     """Look at the library, the file and the disk. Blocks."""
     if files.in_memory:
-        return [_version(), Finding("memory", Level.WARNING, "jobs live in memory and end with the process")]
+        return [
+            _version(),
+            Finding(
+                "memory",
+                Level.WARNING,
+                "jobs live in memory and end with the process; to keep them name a file",
+            ),
+        ]
     found = look_at(files, synchronous)
     usable = all(finding.level is not Level.UNUSABLE for finding in found)
     return [*found, *(_schema(files) if usable else ())]
@@ -53,7 +60,7 @@ def _version() -> Finding:
         "version",
         Level.WARNING,
         f"SQLite {version} can break a file when a checkpoint meets a write; Penstock sees to it that none "
-        "of its own does, but other programs must not write to the file; 3.51.3 mends it",
+        "of its own does, but other programs must not write to the file; use SQLite 3.51.3 or later",
     )
 
 
@@ -62,7 +69,8 @@ def _place(files: Files) -> Finding:
         check_place(files, allow_network=False)
     except EngineError as error:
         return Finding("place", Level.UNUSABLE, str(error))
-    return Finding("place", Level.OK, f"{files.database} is on a local disk")
+    kind = file_system(Path(files.database).parent)
+    return Finding("place", Level.OK, f"{files.database} is on a local disk{f' ({kind})' if kind else ''}")
 
 
 def _schema(files: Files) -> Iterator[Finding]:
@@ -81,12 +89,16 @@ def _disk(files: Files) -> Iterator[Finding]:
     folder = Path(files.database).parent
     if folder.is_dir():
         free = shutil.disk_usage(folder).free
-        level = Level.OK if free > LOW_DISK else Level.WARNING
-        yield Finding("disk", level, f"{free // 1_048_576:,} MB are free on the disk")
+        told = f"{free // 1_048_576:,} MB are free on the disk"
+        if free > LOW_DISK:
+            yield Finding("disk", Level.OK, told)
+        else:
+            yield Finding("disk", Level.WARNING, f"{told}, soon new jobs are refused; make room")
     wal = Path(files.wal)
     if wal.exists() and (size := wal.stat().st_size) > LONG_LOG:
         yield Finding(
             "log",
             Level.WARNING,
-            f"the write-ahead log has grown to {size // 1_048_576:,} MB: some program keeps a read open",
+            f"the write-ahead log has grown to {size // 1_048_576:,} MB: some program keeps a read open; "
+            "end that program, or its transaction",
         )

@@ -66,7 +66,7 @@ def check_place(files: Files, *, allow_network: bool) -> None:
     if Path(files.database).is_dir():
         raise EngineError(f"cannot open {files.database}: it is a folder; name a file in it")
     _check_rights(folder, files)
-    kind = _file_system(folder)
+    kind = file_system(folder)
     if kind.startswith(_REMOTE) and not allow_network:
         raise EngineError(
             f"{files.database} lies on a network file system ({kind}), where file locks are not reliable and "
@@ -103,7 +103,7 @@ def _may(path: Path, rights: int) -> bool:
     return os.access(path, rights, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _file_system(folder: Path) -> str:
+def file_system(folder: Path) -> str:
     """The kind of the innermost mount that holds `folder`; empty where the system does not say."""
     if not MOUNTS.exists():
         return ""
