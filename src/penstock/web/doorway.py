@@ -49,7 +49,8 @@ class Doorway:
             return
         principal = await self._principal(request)
         if principal is None:
-            _hold(self._wrong, address)
+            if "authorization" in request.headers:
+                _hold(self._wrong, address)
             raise Refusal(401, "unauthorized", "a valid token is needed", headers=_CHALLENGE)
         _hold(self._tokens, principal.name, principal.rate)
         if not principal.may(need.scope):
