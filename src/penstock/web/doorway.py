@@ -59,7 +59,8 @@ class Doorway:
 
     def stranger(self, request: Request) -> Refusal:
         """What somebody is told whom nobody knows; not for long, where they try again and again."""
-        _hold(self._wrong, request.client.host if request.client else "")
+        if "authorization" in request.headers or request.method == "POST":
+            _hold(self._wrong, request.client.host if request.client else "")
         return Refusal(401, "unauthorized", "a valid token is needed", headers=_CHALLENGE)
 
     async def _principal(self, request: Request) -> Principal | None:
