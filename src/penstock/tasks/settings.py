@@ -76,6 +76,7 @@ class Settings(BaseModel):
     keep_effects_for: float | None = Field(
         default=None, ge=0, le=MAX_SECONDS
     )  # seconds; None: 60 days, or as long as a job of the task may run again
+    metrics: bool = True  # count what ends, and how long it took
     log_format: LogFormat = "console"  # of `penstock worker` and its like, from the environment alone
     max_args_bytes: int = Field(default=MAX_ARGS_BYTES, ge=2)
     max_result_bytes: int = Field(default=MAX_RESULT_BYTES, ge=2)
