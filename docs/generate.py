@@ -60,6 +60,7 @@ SETTINGS = {
     "keep_history_for": "seconds after their end that such records are kept; 0: none",
     "keep_effects_for": "seconds that `ctx.once()` remembers an effect; not set: 60 days, or as long as a "
     "job may run again",
+    "metrics": "count what ends, how long it waited and how long it took: [metrics](metrics.md)",
     "log_format": "how `penstock worker` and its like write [their log](logs.md): `console` or `json`; from "
     "the environment alone, or by `--log-format`",
     "health_backlogged": "waiting jobs above which a queue is [backlogged](health.md)",

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.audit import Actor
@@ -48,6 +49,7 @@ from penstock.tasks.schedules import name_of
 from penstock.tasks.scheduling import Scheduling
 from penstock.tasks.task import Task
 from penstock.tasks.urls import check_ledger, check_url, in_memory, is_redis, is_sqlite, masked
+from penstock.telemetry.metrics import Metrics
 from penstock.transacting import AppTransactions, StandIn, Where
 
 if TYPE_CHECKING:
@@ -400,8 +402,17 @@ class Penstock(Scheduling, Tabling, Hooking):
 
     def ops_as(self, actor: Actor | None) -> Ops:
         """The same in somebody's name, which the audit log gets."""
-        health = HealthCheck(self.engine, self._thresholds(), ledgered=self._ledger is not None)
-        return Ops(self.engine, self.registry, actor=actor, health=health)
+        lag = None if self._outbox is None else self._outbox.lag
+        return Ops(
+            self.engine,
+            self.registry,
+            actor=actor,
+            health=HealthCheck(self.engine, self._thresholds(), ledgered=self._ledger is not None),
+            metrics=Metrics(self.engine, self.queues, self._now, lag),
+        )
+
+    def _now(self) -> datetime:
+        return self._clock.now() or datetime.now(UTC)
 
     def worker_host(
         self,
@@ -437,6 +448,7 @@ class Penstock(Scheduling, Tabling, Hooking):
             accept=self.settings.accepted,
             limited=frozenset(q.name for q in chosen if q.concurrency is not None or q.limit != NO_LIMIT),
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
+            metrics=self.settings.metrics,
             now=_seconds_by(self._clock),
         )
         self._transactions.most = options.slots

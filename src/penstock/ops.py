@@ -51,6 +51,7 @@ from penstock.overview import Overview
 from penstock.sessions import Sessions
 from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
+from penstock.telemetry.metrics import Metrics
 from penstock.timetable import Timetable
 from penstock.tokens import Tokens
 from penstock.why import Explanation, explain, explain_away, explain_record, gather
@@ -135,6 +136,7 @@ class Ops:
         *,
         actor: Actor | None = None,
         health: HealthCheck | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         """`actor` is who does what is done here, for the audit log; by default the user of this process."""
         self._engine = engine
@@ -146,6 +148,7 @@ class Ops:
         self.timetable = Timetable(engine, registry, self.audit)
         self.flows = Flows(engine, self.audit)
         self.health = health or HealthCheck(engine)
+        self.metrics = metrics or Metrics(engine, registry.queues)
 
     # -- limits -------------------------------------------------------------------------------------
     async def groups(self) -> list[GroupState]:

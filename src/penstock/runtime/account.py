@@ -1,40 +1,110 @@
-"""What is told of runs once their ends are written."""
+"""What is told of runs once their ends are written: in the log, and in counts that the engine keeps."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 
-from penstock.engine import Settlement
-from penstock.model.job import Claim
-from penstock.model.outcome import COMPLETED
-from penstock.runtime.running import Running
+from penstock.engine import Engine, Judge, Rescued, Sample, Settlement
+from penstock.engine.counting import MAX_SAMPLES
+from penstock.model.decide import judge
+from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown
+from penstock.model.job import Claim, Held
+from penstock.model.outcome import COMPLETED, Completed, Outcome
+from penstock.runtime.backoff import jittered
+from penstock.runtime.running import Running, Stop
 from penstock.telemetry import events
+from penstock.telemetry.tally import Tally
+
+log = logging.getLogger("penstock.worker")
+
+TELL_EVERY = 10.0  # seconds between two tellings
+PATIENCE = 2.0  # seconds that a telling may take
+
+Now = Callable[[], float]  # seconds since the epoch, as near to the engine's clock as can be
 
 
 class Account:
     """Touched by the event loop only."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, engine: Engine, now: Now = time.time, *, counts: bool = True) -> None:
+        self._engine = engine
         self._now = now
-        self._ended: dict[str, tuple[Claim, float]] = {}  # by token: not written yet
+        self._tally = Tally() if counts else None
+        self._untold: list[Sample] = []  # what the engine was away for
+        self._ended: dict[str, tuple[Claim, float, Stop | None]] = {}  # by token: not written yet
 
+    # -- what is told to it -------------------------------------------------------------------------
     def ended(self, running: Running) -> None:
-        """A run ended; it is told of when its end is accepted."""
-        self._ended[running.claim.token] = (running.claim, self._now())
+        """A run ended; it counts when its end is accepted."""
+        claim = running.claim
+        self._ended[claim.token] = (claim, self._now(), running.stop)
 
-    def settled(self, end: Settlement, accepted: bool) -> None:
-        """The engine has answered for one end."""
-        found = self._ended.pop(end.token, None)
-        if found is None or not accepted:  # it was handed back without having begun, or has passed on
-            return
-        claim, at = found
-        events.ended(claim, end.outcome, end.ran_for, at)
-        for job in end.then:
-            events.put_in(job, follows=claim.id)
+    def settled(self, ends: Sequence[Settlement], accepted: Sequence[bool]) -> None:
+        """The engine has answered for each end."""
+        taken, tally, told = self._ended.pop, self._tally, events.are_told()
+        for (_, token, outcome, ran_for, _, then, _), written in zip(ends, accepted, strict=True):
+            if (found := taken(token, None)) is None:  # it was handed back without having begun
+                continue
+            claim, at, stop = found
+            if written and tally is not None:
+                wait = at - ran_for - claim.due_at.timestamp()
+                tally.run(claim.queue, claim.task, outcome, wait, ran_for)
+            if stop is not None or not written:
+                self._ended_badly(claim, stop, written=written)
+            if written and (told or type(outcome) is not Completed):
+                events.ended(claim, outcome, ran_for, at)
+                events.followed(claim, then)
+
+    def _ended_badly(self, claim: Claim, stop: Stop | None, *, written: bool) -> None:
+        if self._tally is not None and not (written and stop is not Stop.TIMEOUT):
+            self._tally.add(claim.queue, claim.task, "timed_out" if written else "lost")
 
     def committed(self, running: Running) -> None:
         """A run was completed by its handler's own transaction."""
-        events.ended(running.claim, COMPLETED, time.monotonic() - running.started, self._now())
-        for job in running.then or ():
-            events.put_in(job, follows=running.claim.id)
+        claim, at, ran_for = running.claim, self._now(), time.monotonic() - running.started
+        if self._tally is not None:
+            wait = at - ran_for - claim.due_at.timestamp()
+            self._tally.run(claim.queue, claim.task, COMPLETED, wait, ran_for)
+        events.ended(claim, COMPLETED, ran_for, at)
+        events.followed(claim, running.then or ())
+
+    async def rescue(self, verb: Callable[[Judge], Awaitable[list[Rescued]]]) -> list[Rescued]:
+        """Take jobs back from workers that are gone, and tell of those that had been begun."""
+        judged: dict[str, tuple[Held, Outcome]] = {}
+
+        def verdict(held: Held) -> Outcome:
+            judged[held.id] = held, judge(held)
+            return judged[held.id][1]
+
+        rescued = await verb(verdict)
+        for job in rescued:
+            held, outcome = judged[job.id]
+            events.ended(held, outcome, None, self._now())
+            if self._tally is not None:
+                self._tally.taken_back(held.queue, held.task, outcome)
+        return rescued
+
+    # -- telling ------------------------------------------------------------------------------------
+    async def run(self) -> None:
+        """Tell now and then."""
+        while True:
+            await asyncio.sleep(jittered(TELL_EVERY))
+            await self.tell()
+
+    async def tell(self) -> None:
+        """Tell the engine what was counted. Best effort: what may have been added is not added again."""
+        if self._tally is None:
+            return
+        samples, self._untold = self._untold or self._tally.take(MAX_SAMPLES), []
+        if not samples:
+            return
+        try:
+            await asyncio.wait_for(self._engine.count(samples), PATIENCE)
+        except (EngineError, TimeoutError) as error:
+            if isinstance(error, EngineUnavailable) and not isinstance(error, OutcomeUnknown):
+                self._untold = samples
+            else:
+                log.warning("metrics of a few seconds are lost: %s", str(error) or "no answer in time")

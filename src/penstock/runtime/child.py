@@ -144,6 +144,7 @@ def _hello(host: WorkerHost, worker: Worker) -> dict[str, Any]:
         "slots": info.slots,
         "lease": host.options.lease,
         "grace": host.options.grace,
+        "metrics": host.options.metrics,
         "url": host.url,
         "schema": host.schema,
     }

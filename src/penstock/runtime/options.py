@@ -29,6 +29,7 @@ class WorkerOptions:
     accept: frozenset[str] = frozenset()  # what is unsafe about the engine, and accepted by name
     limited: frozenset[str] = frozenset()  # queues from which less may be had than there are slots
     unkept: frozenset[str] = field(default=frozenset())  # queues whose completed jobs leave no record
+    metrics: bool = True  # whether what ends is counted
     now: Callable[[], float] = clock.time  # by the engine's clock, as near as this process knows it
 
     @property

@@ -53,9 +53,9 @@ class Worker:
         self.board = board
         self._engine = engine
         self._registry = registry
-        self._account = Account(options.now)
-        self._pump = Pump(engine, self.id, board, options, self._account)
-        self._sweeper = Sweeper(engine, options)
+        self.account = Account(engine, options.now, counts=options.metrics)
+        self._pump = Pump(engine, self.id, board, options, self.account)
+        self._sweeper = Sweeper(engine, options, self.account)
         self._scheduler = Scheduler(engine, registry)
         solo = SoloPool(warm or Warm(options.app_ref))
         lines = Lines(engine, board, self.id, options.unkept)
@@ -118,7 +118,7 @@ class Worker:
         await self._announce()
         if burst:
             await self._scheduler.catch_up()
-        upkeep = [self._sweeper.run(), self._scheduler.run()]
+        upkeep = [self._sweeper.run(), self._scheduler.run(), self.account.run()]
         tasks = [asyncio.create_task(loop) for loop in (self._pump.listen(), self._watch(), *upkeep)]
         pumping = asyncio.create_task(self._pump.run())
         stop = asyncio.create_task(self._until_idle(most) if burst else self._stopping.wait())
@@ -135,6 +135,7 @@ class Worker:
             self._watchdog.stop()
             await self._drop_all()
             await self.executor.close()
+            await self.account.tell()
 
     async def _announce(self) -> None:
         """Nothing is claimed before the engine knows the limits, and when jobs are due."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.logs import JOBS, headline, instant, one_line
 from penstock.model.failure import HANDLING, FailureClass, shorten
-from penstock.model.job import Claim, Enqueued, NewJob
+from penstock.model.job import Claim, Enqueued, Held, NewJob
 from penstock.model.outcome import Outcome, Released
 from penstock.model.states import State, Status
 from penstock.model.values import readable
@@ -22,6 +22,11 @@ MAX_ERROR = 500  # characters; the job's own record has more
 _EVENTS = {State.COMPLETED: "completed", State.FAILED: "failed", State.CANCELLED: "cancelled"}
 
 
+def are_told() -> bool:
+    """Whether anybody is told of what goes well."""
+    return log.isEnabledFor(logging.INFO)
+
+
 def added(jobs: Sequence[NewJob], answers: Sequence[Enqueued], *, lent: bool = False) -> None:
     """Jobs were put in; those whose key was taken are not told of. `lent`: if the transaction commits."""
     if not log.isEnabledFor(logging.INFO):
@@ -30,6 +35,12 @@ def added(jobs: Sequence[NewJob], answers: Sequence[Enqueued], *, lent: bool = F
     for job, answer in zip(jobs, answers, strict=True):
         if not answer.duplicate:
             put_in(job, **metadata)
+
+
+def followed(claim: Claim, jobs: Sequence[NewJob]) -> None:
+    """Jobs were put in with the end of a run."""
+    for job in jobs:
+        put_in(job, follows=claim.id)
 
 
 def put_in(job: NewJob, **metadata: Any) -> None:
@@ -58,18 +69,18 @@ def progress(claim: Claim, text: str) -> None:
         _tell(logging.INFO, "progress", claim.queue, claim.task, claim.id, fields)
 
 
-def ended(claim: Claim, outcome: Outcome, ran_for: float, at: float) -> None:
-    """A run ended at that moment, and its end is written."""
+def ended(claim: Claim | Held, outcome: Outcome, ran_for: float | None, at: float) -> None:
+    """A run ended at that moment, and its end is written. None: nobody knows how long it took."""
     level = _level(outcome)
     if not log.isEnabledFor(level) or (isinstance(outcome, Released) and outcome.error is None):
         return  # a run that was handed back is as if it had not been
     fields = _run(claim) | {
         "previous_status": Status.PROCESSING,
         "status": Status(outcome.state.value) if outcome.state.finished else Status.PROCESSING,
-        "started_at": instant(at - ran_for),
         "finished_at": instant(at),
-        "duration_ms": round(ran_for * 1_000, 3),
     }
+    if ran_for is not None:
+        fields |= {"started_at": instant(at - ran_for), "duration_ms": round(ran_for * 1_000, 3)}
     fields |= {} if outcome.error is None else _failure(outcome.error)
     if metadata := _metadata(outcome):
         fields["metadata"] = metadata
@@ -83,7 +94,7 @@ def _level(outcome: Outcome) -> int:
     return logging.INFO if outcome.error is None else logging.WARNING
 
 
-def _run(claim: Claim) -> dict[str, Any]:
+def _run(claim: Claim | Held) -> dict[str, Any]:
     return {"attempt": claim.attempt, "max_attempts": claim.max_attempts}
 
 
@@ -108,7 +119,7 @@ def _metadata(outcome: Outcome) -> dict[str, Any]:
     return told | {"alone": True} if outcome.suspect else told
 
 
-def _details(claim: Claim, outcome: Outcome, fields: dict[str, Any]) -> str:
+def _details(claim: Claim | Held, outcome: Outcome, fields: dict[str, Any]) -> str:
     """For people: why, and what happens next."""
     if outcome.error is None:
         return ""
