@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.engine import Engine
+from penstock.feed.reader import Feed
 from penstock.lent import AsyncConnection, SyncConnection, lent
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import Duration, EngineError, OutcomeUnknown, in_seconds
@@ -362,6 +363,11 @@ class Penstock(Scheduling, Tabling):
         return self._access.run(once, twin)
 
     # -- work -----------------------------------------------------------------------------------------
+    @property
+    def feed(self) -> Feed:
+        """What happens to jobs, as it happens; for an app that is open on the running event loop."""
+        return self._access.feed
+
     @property
     def ops(self) -> Ops:
         """Everything a person may ask or do, over the open engine."""

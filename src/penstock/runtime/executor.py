@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from penstock.feed import events
 from penstock.model.decide import Committed, Crashed, End, Lost, Misplaced, Unfit, end_of
 from penstock.model.errors import InvalidArguments, InvalidValue
 from penstock.model.failure import MAX_MESSAGE, shorten
@@ -44,6 +45,7 @@ class Executor:
         self._board = board
         self._solo = solo
         self._lines = lines
+        self._feed = lines.feed
         self._on_end = on_end
         self._threads = Threads("penstock-job")
         self._pid = os.getpid()
@@ -94,6 +96,8 @@ class Executor:
             return
         task = running.task
         assert task is not None
+        if self._feed.on:
+            self._feed.tell(events.started(claim))
         if claim.suspect or task.execute is Execute.PROCESS:
             running.handle = asyncio.create_task(self._in_child(running))
             return

@@ -9,6 +9,8 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 from penstock.engine import Engine, Settlement
+from penstock.feed import events
+from penstock.feed.publisher import WorkerPublisher
 from penstock.model.errors import EngineError, EngineUnavailable
 from penstock.model.job import Claim, NewJob
 from penstock.runtime.board import Board
@@ -28,9 +30,10 @@ class Lines:
     """Makes the line of each run, and carries what comes over it to the engine."""
 
     def __init__(
-        self, engine: Engine, board: Board, worker: str, unkept: frozenset[str] = frozenset()
+        self, engine: Engine, board: Board, worker: str, feed: WorkerPublisher, unkept: frozenset[str]
     ) -> None:
         self._engine = engine
+        self.feed = feed
         self.board = board
         self.worker = worker
         self._unkept = unkept  # queues whose completed jobs leave no record
@@ -55,6 +58,8 @@ class Lines:
         except (EngineError, TimeoutError) as error:
             log.warning("progress of job %s not stored: %s", claim.id, str(error) or "no answer in time")
         else:
+            if self.feed.on and accepted:
+                self.feed.tell(events.progress(claim, progress))
             if not accepted:
                 log.warning("progress of job %s refused: it had passed on", claim.id)
 

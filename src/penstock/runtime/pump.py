@@ -13,7 +13,9 @@ from typing import NamedTuple
 from uuid import uuid4
 
 from penstock import crash_points
-from penstock.engine import Engine, Settled, Settlement, Want
+from penstock.engine import Engine, JobEvent, Settled, Settlement, Want
+from penstock.feed import events
+from penstock.feed.publisher import WorkerPublisher
 from penstock.model.decide import Committed, End, Facts, Returned, decide, health_of
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, WorkerExpired
 from penstock.model.job import Claim
@@ -49,8 +51,12 @@ class Exchange(NamedTuple):
 class Pump:
     """Touched by the event loop only."""
 
-    def __init__(self, engine: Engine, worker: str, board: Board, options: WorkerOptions) -> None:
+    def __init__(
+        self, engine: Engine, worker: str, board: Board, options: WorkerOptions, feed: WorkerPublisher
+    ) -> None:
         self._engine = engine
+        self._feed = feed
+        self._untold: dict[str, JobEvent] = {}  # by token: told once the settlement is accepted
         self._worker = worker
         self._board = board
         self._options = options
@@ -91,6 +97,8 @@ class Pump:
         then = tuple(running.then) if running.then and isinstance(outcome, Completed) else ()
         remember = self._options.remembers
         self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then, remember))
+        if self._feed.on and (event := events.ended(claim, outcome, ran_for)) is not None:
+            self._untold[claim.token] = event
         self._free(claim)
         if outcome is not COMPLETED:
             report(claim, outcome)
@@ -100,6 +108,8 @@ class Pump:
         """The handler's own transaction has settled the run: there is nothing to write."""
         self._board.end(running.claim.token)
         self.settled += 1
+        if self._feed.on:
+            self._tell(events.ended(running.claim, COMPLETED, time.monotonic() - running.started))
         if running.then:
             self._looked_empty.clear()  # its followers are in, and nobody need have told us
         self._free(running.claim)
@@ -262,6 +272,9 @@ class Pump:
             if not accepted:
                 self.refused += 1
                 log.warning("settlement refused: job %s had passed on (token %s)", end.id, end.token)
+            if self._untold:
+                event = self._untold.pop(end.token, None)
+                self._tell(event if accepted else None)
         self.settled += len(exchange.ends)
         self.expired = self.expired or settled.expired
         if exchange.want is not None:
@@ -274,6 +287,10 @@ class Pump:
             else:
                 self.hand_back(settled.claims)
         self._measure()
+
+    def _tell(self, event: JobEvent | None) -> None:
+        if event is not None:
+            self._feed.tell(event)
 
     def _failed(self, error: EngineError, exchange: Exchange) -> None:
         unknown = isinstance(error, OutcomeUnknown)
