@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mappin
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from penstock.audit import Actor
 from penstock.engine import Engine
 from penstock.feed.reader import Feed
 from penstock.lent import AsyncConnection, SyncConnection, lent
@@ -35,6 +36,7 @@ from penstock.tasks.flow import Flow
 from penstock.tasks.gate import Switch, WhenDisabled
 from penstock.tasks.handle import JobHandle
 from penstock.tasks.home import Opened
+from penstock.tasks.hooks import Hooking
 from penstock.tasks.inherit import INHERIT, MAX_SLOTS, Inherited, RetryOption, count
 from penstock.tasks.loading import ref_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Penstock(Scheduling, Tabling):
+class Penstock(Scheduling, Tabling, Hooking):
     """An app: its queues, its tasks and the engine where their jobs live.
 
     The engine is opened by `async with app:` or `with app:`, or by the first call that needs it.
@@ -266,6 +268,11 @@ class Penstock(Scheduling, Tabling):
         """The open engine, to be used on the loop that opened it; EngineError where it is not open there."""
         return self._access.engine
 
+    @property
+    def is_open_here(self) -> bool:
+        """Whether the engine is open, and can be used on the event loop that runs here."""
+        return self._access.is_open_here
+
     async def migrate(self) -> list[str]:
         """Bring the engine's schema up to date; the names of the migrations applied."""
         engine = make_engine(self.url, self.schema, self._clock, self._ledger)
@@ -371,7 +378,11 @@ class Penstock(Scheduling, Tabling):
     @property
     def ops(self) -> Ops:
         """Everything a person may ask or do, over the open engine."""
-        return Ops(self.engine, self.registry)
+        return self.ops_as(None)
+
+    def ops_as(self, actor: Actor | None) -> Ops:
+        """The same in somebody's name, which the audit log gets."""
+        return Ops(self.engine, self.registry, actor)
 
     def worker_host(
         self,

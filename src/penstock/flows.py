@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from penstock.audit import Audit
 from penstock.engine import Engine, Flow
 from penstock.model.errors import ActionRefused, InvalidOption, JobNotFound
 from penstock.model.ids import is_id
@@ -21,8 +22,9 @@ class FlowCancelled(NamedTuple):
 class Flows:
     """Everything a person may ask of flows, or do with them."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, audit: Audit) -> None:
         self._engine = engine
+        self._audit = audit
 
     async def flow(self, flow_id: str) -> Flow:
         """One flow and its jobs; JobNotFound where there is none."""
@@ -44,7 +46,11 @@ class Flows:
         found = await self.flow(flow_id)
         # The last ones first: each gets the reason as its note, not that one it waited for was cancelled.
         left = [job.id for job in reversed(found.jobs) if not job.state.finished]
-        if not left:
-            raise ActionRefused(f"all jobs of flow {flow_id} have ended already")
-        states = await self._engine.cancel(left, reason)
-        return FlowCancelled(flow_id, states.count(State.CANCELLED), states.count(State.ACTIVE))
+        async with self._audit.action("flow cancel", flow_id, reason) as change:
+            change.before = {"unfinished": len(left)}
+            if not left:
+                raise ActionRefused(f"all jobs of flow {flow_id} have ended already")
+            states = await self._engine.cancel(left, reason)
+            done = FlowCancelled(flow_id, states.count(State.CANCELLED), states.count(State.ACTIVE))
+            change.after = done._asdict()
+        return done

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from penstock.audit import Actor, Audit
+from penstock.bulk import RECOVER_RATE, Bulk, told
 from penstock.engine import (
     DeadFilter,
     EffectFilter,
@@ -44,10 +46,10 @@ from penstock.model.values import MAX_ARGS_BYTES, dumps
 from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
 from penstock.timetable import Timetable
+from penstock.tokens import Tokens
 
 MAX_PAGE = 200
 RECONCILE_STEP = 500  # jobs at once
-RECOVER_RATE = 50.0  # jobs per second, so that a thousand dead letters do not come back all at once
 
 
 class Retried(NamedTuple):
@@ -119,11 +121,15 @@ class Diagnosis:
 class Ops:
     """One object under every surface. Reads are bounded; what changes something says what it did."""
 
-    def __init__(self, engine: Engine, registry: Registry) -> None:
+    def __init__(self, engine: Engine, registry: Registry, actor: Actor | None = None) -> None:
+        """`actor` is who does what is done here, for the audit log; by default the user of this process."""
         self._engine = engine
         self._registry = registry
-        self.timetable = Timetable(engine, registry)
-        self.flows = Flows(engine)
+        self.audit = Audit(engine, actor or Actor.here("python"))
+        self.tokens = Tokens(engine, self.audit)
+        self.bulk = Bulk(engine, self.audit)
+        self.timetable = Timetable(engine, registry, self.audit)
+        self.flows = Flows(engine, self.audit)
 
     # -- limits -------------------------------------------------------------------------------------
     async def groups(self) -> list[GroupState]:
@@ -140,11 +146,15 @@ class Ops:
 
     async def set_breaker(self, name: str, circuit: Circuit) -> None:
         """Close or open a breaker by hand; ActionRefused where there is none of that name."""
-        if not await self._engine.set_breaker(name, circuit):
-            known = ", ".join(found.breaker.name for found in await self._engine.breakers()) or "none"
+        known = {found.breaker.name: found.circuit for found in await self._engine.breakers()}
+        if name not in known:
             raise ActionRefused(
-                f"there is no breaker {name!r}; known are: {known}. A worker tells of its own as it starts"
+                f"there is no breaker {name!r}; known are: {', '.join(known) or 'none'}. "
+                "A worker tells of its own as it starts"
             )
+        async with self.audit.action("breaker set", name) as change:
+            change.before, change.after = {"state": known[name]}, {"state": circuit}
+            await self._engine.set_breaker(name, circuit)
 
     # -- jobs ---------------------------------------------------------------------------------------
     async def job(self, job_id: str) -> Job:
@@ -176,10 +186,19 @@ class Ops:
                 raise
             return record
 
+    async def known(self, job_id: str) -> Job | Record:
+        """A job, or what the history has of it where it has been pruned; JobNotFound where nothing is."""
+        found: Job | Record | None = None
+        if is_id(job_id):
+            found = await self._engine.get(job_id) or await self._engine.history(job_id)
+        if found is None:
+            raise JobNotFound(f"there is no record of job {job_id!r}")
+        return found
+
     async def record(self, job_id: str) -> Record:
         """What is told of a job to the outside, pruned or not; JobNotFound where there is no record of it."""
-        told = await self.told(job_id)
-        return Record.of(told.job) if isinstance(told, Story) else told
+        found = await self.known(job_id)
+        return Record.of(found) if isinstance(found, Job) else found
 
     async def history(self, where: HistoryFilter, limit: int = 50, after: str | None = None) -> list[Record]:
         """One page of the jobs that have ended, pruned or not, newest first."""
@@ -192,12 +211,19 @@ class Ops:
     async def retry(self, job_id: str) -> Retried:
         """Run a job again without waiting: a delayed one is made due, a failed one is recovered."""
         job = await self.job(job_id)
+        async with self.audit.action("job retry", job_id) as change:
+            change.before = {"state": job.state}
+            done = await self._retry(job)
+            change.after = done._asdict()
+        return done
+
+    async def _retry(self, job: Job) -> Retried:
         if job.state is State.DELAYED:
-            if await self._engine.promote([job_id]):
-                return Retried(job_id, "due now")
-            job = await self.job(job_id)  # it fell due or ended meanwhile
+            if await self._engine.promote([job.id]):
+                return Retried(job.id, "due now")
+            job = await self.job(job.id)  # it fell due or ended meanwhile
         if job.state is State.FAILED:
-            new, already = await self.recover(job_id)
+            new, already = await self._recover(job.id, None)
             return Retried(new, "recovered already" if already else "recovered")
         only = "; only failed and delayed jobs can be retried" if job.state.finished else ""
         raise ActionRefused(_why_not(job) + only)
@@ -205,29 +231,45 @@ class Ops:
     async def promote(self, job_id: str) -> Job:
         """Make a delayed job due now."""
         job = await self.job(job_id)
-        if job.state is not State.DELAYED or not await self._engine.promote([job_id]):
-            raise ActionRefused(f"only a delayed job can be made due; {_why_not(await self.job(job_id))}")
-        return await self.job(job_id)
+        async with self.audit.action("job promote", job_id) as change:
+            change.before = {"state": job.state, "due_at": job.due_at}
+            if job.state is not State.DELAYED or not await self._engine.promote([job_id]):
+                raise ActionRefused(f"only a delayed job can be made due; {_why_not(await self.job(job_id))}")
+            job = await self.job(job_id)
+            change.after = {"state": job.state, "due_at": job.due_at}
+        return job
 
     async def reschedule(self, job_id: str, delay: Duration) -> Job:
         """Make a job that waits, or is delayed, due in so many seconds; its expiry moves with it."""
-        await self.job(job_id)
-        if not await self._engine.reschedule([job_id], in_seconds("delay", delay)):
+        job = await self.job(job_id)
+        seconds = in_seconds("delay", delay)
+        async with self.audit.action("job reschedule", job_id) as change:
+            change.before = {"state": job.state, "due_at": job.due_at}
+            done = await self._engine.reschedule([job_id], seconds)
             job = await self.job(job_id)
-            raise ActionRefused(f"only a waiting or delayed job can be rescheduled; {_why_not(job)}")
-        return await self.job(job_id)
+            if not done:
+                raise ActionRefused(f"only a waiting or delayed job can be rescheduled; {_why_not(job)}")
+            change.after = {"state": job.state, "due_at": job.due_at}
+        return job
 
     async def cancel(self, job_id: str, reason: str = "cancelled by an operator") -> Cancelled:
         """Cancel a job that has not ended; one that is running is asked to stop."""
         before = await self.job(job_id)
-        if before.state.finished:
-            raise ActionRefused(f"job {job_id} has already ended as {before.state}")
-        (state,) = await self._engine.cancel([job_id], reason)
-        if state is None:
-            raise JobNotFound(f"there is no record of job {job_id!r} any more")
-        if state not in (State.ACTIVE, State.CANCELLED):
-            raise ActionRefused(f"job {job_id} ended as {state} meanwhile")
+        async with self.audit.action("job cancel", job_id, reason) as change:
+            change.before = {"state": before.state}
+            state = await self._cancel(before, reason)
+            change.after = {"state": state}
         return Cancelled(job_id, state)
+
+    async def _cancel(self, before: Job, reason: str) -> State:
+        if before.state.finished:
+            raise ActionRefused(f"job {before.id} has already ended as {before.state}")
+        (state,) = await self._engine.cancel([before.id], reason)
+        if state is None:
+            raise JobNotFound(f"there is no record of job {before.id!r} any more")
+        if state not in (State.ACTIVE, State.CANCELLED):
+            raise ActionRefused(f"job {before.id} ended as {state} meanwhile")
+        return state
 
     async def reconcile(self) -> Reconciled:
         """Compare all that has not ended with the ledger, and repair it; ActionRefused without one."""
@@ -275,11 +317,18 @@ class Ops:
         """
         letter = await self.dead_letter(job_id)
         payload = None if args is None else self._payload(letter.task, args)
+        async with self.audit.action("dead letter recover", job_id) as change:
+            change.before = {"recovered_as": letter.recovered_as}
+            done = await self._recover(job_id, payload)
+            change.after = {"recovered_as": done.job_id, "new_arguments": payload is not None}
+        return done
+
+    async def _recover(self, job_id: str, payload: str | None) -> Recovered:
         asked = new_id()
         (new,) = await self._engine.recover([Recovery(job_id, asked, payload)])
         if new is None:
             raise JobNotFound(f"the dead letter of job {job_id!r} was purged meanwhile")
-        if new != asked and args is not None:
+        if new != asked and payload is not None:
             raise ActionRefused(
                 f"job {job_id} has been recovered already, as job {new}; the new arguments were not used"
             )
@@ -296,20 +345,29 @@ class Ops:
             raise InvalidOption(f"rate must be more than 0 jobs per second, not {rate!r}")
         done = 0
         after: str | None = None
-        while limit is None or done < limit:
-            step = MAX_PAGE if limit is None else min(MAX_PAGE, limit - done)
-            page = await self._engine.dead_letters(where, step, after)
-            if not page:
-                return
-            after = page[-1].job_id
-            wanted = [
-                Recovery(letter.job_id, new_id(), None, min((done + n) / rate, MAX_SECONDS))
-                for n, letter in enumerate(page)
-            ]
-            done += len(page)
-            for new in await self._engine.recover(wanted):
-                if new is not None:
-                    yield new
+        async with self.audit.action("dead letters recover", told(where)) as change:
+            while limit is None or done < limit:
+                step = MAX_PAGE if limit is None else min(MAX_PAGE, limit - done)
+                page = await self._engine.dead_letters(where, step, after)
+                if not page:
+                    break
+                after = page[-1].job_id
+                wanted = [
+                    Recovery(letter.job_id, new_id(), None, min((done + n) / rate, MAX_SECONDS))
+                    for n, letter in enumerate(page)
+                ]
+                done += len(page)
+                for new in await self._engine.recover(wanted):
+                    if new is not None:
+                        yield new
+            change.after = {"recovered": done}
+
+    async def purge(self, job_id: str) -> None:
+        """Remove a dead letter; its job cannot be recovered any more."""
+        letter = await self.dead_letter(job_id)
+        async with self.audit.action("dead letter purge", job_id) as change:
+            change.before = {"task": letter.task, "reason": letter.reason, "failed_at": letter.failed_at}
+            await self._engine.remove_dead_letters([job_id])
 
     def _payload(self, task_name: str, args: Mapping[str, Any]) -> str:
         task = self._registry.tasks.get(task_name)
@@ -342,10 +400,12 @@ class Ops:
         await self._set_paused(queue, paused=False)
 
     async def _set_paused(self, queue: str, *, paused: bool) -> None:
-        names = [row.name for row in await self.queues()]
-        if queue not in names:
-            raise UnknownQueue(f"there is no queue {queue!r}; there are: {', '.join(names)}")
-        await self._engine.set_paused(queue, paused)
+        rows = {row.name: row for row in await self.queues()}
+        if queue not in rows:
+            raise UnknownQueue(f"there is no queue {queue!r}; there are: {', '.join(rows)}")
+        async with self.audit.action("queue pause" if paused else "queue resume", queue) as change:
+            change.before, change.after = {"paused": rows[queue].paused}, {"paused": paused}
+            await self._engine.set_paused(queue, paused)
 
     async def workers(self) -> list[WorkerInfo]:
         """Every worker that is registered, alive or about to be rescued."""

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
 
+from penstock.audit import Audit
 from penstock.engine import Engine, ScheduleRow, TickRecord
 from penstock.model.errors import ActionRefused, InvalidValue, JobNotFound
 from penstock.model.schedule import Timing
@@ -50,9 +51,10 @@ class Detail(NamedTuple):
 class Timetable:
     """Everything a person may ask of schedules, or do with them."""
 
-    def __init__(self, engine: Engine, registry: Registry) -> None:
+    def __init__(self, engine: Engine, registry: Registry, audit: Audit) -> None:
         self._engine = engine
         self._registry = registry
+        self._audit = audit
 
     async def schedules(self) -> list[Entry]:
         """Every schedule, by name, those too that are declared and which no worker has told of yet."""
@@ -74,9 +76,13 @@ class Timetable:
         """Make a job as the schedule does, now and outside its ticks; its id."""
         entry = await self._entry(name)
         job = _readable(entry).job_by_hand(name, new_id())
-        (made,) = await self._engine.enqueue([job])
-        if made.duplicate:
-            raise ActionRefused(f"job {made.id} holds the key of this schedule's jobs; nothing was enqueued")
+        async with self._audit.action("schedule fire", name) as change:
+            (made,) = await self._engine.enqueue([job])
+            if made.duplicate:
+                raise ActionRefused(
+                    f"job {made.id} holds the key of this schedule's jobs; nothing was enqueued"
+                )
+            change.after = {"job_id": made.id}
         return made.id
 
     async def pause(self, name: str) -> None:
@@ -93,8 +99,11 @@ class Timetable:
 
     async def _set(self, name: str, *, paused: bool, next_at: datetime | None) -> None:
         entry = await self._entry(name)
-        if not entry.synced or not await self._engine.pause_schedule(name, paused, next_at):
-            raise ActionRefused(f"schedule {name!r} is not there yet: it comes with the first worker")
+        async with self._audit.action("schedule pause" if paused else "schedule resume", name) as change:
+            change.before = {"paused": entry.paused, "next_at": entry.next_at}
+            if not entry.synced or not await self._engine.pause_schedule(name, paused, next_at):
+                raise ActionRefused(f"schedule {name!r} is not there yet: it comes with the first worker")
+            change.after = {"paused": paused, "next_at": next_at}
 
     async def _entry(self, name: str) -> Entry:
         entries = await self.schedules()

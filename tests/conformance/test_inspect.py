@@ -200,6 +200,13 @@ async def test_dead_letters_are_found_by_every_filter(engine, dead):
     assert await letters(engine, queue="none") == []
 
 
+async def test_dead_letters_are_found_by_the_owner_of_the_job(engine, dead):
+    mine = (await finish(engine, "post", outcome=failed(), owner="ana")).id
+    await finish(engine, "post", outcome=failed(), owner="bea")
+    assert await letters(engine, owner="ana") == [mine]
+    assert await letters(engine, owner="nobody") == []
+
+
 async def test_dead_letters_are_found_by_when_they_failed(engine, dead, clock):
     start = clock.now() - timedelta(seconds=4)
     assert await letters(engine, since=start + timedelta(seconds=2)) == [dead[3], dead[2]]

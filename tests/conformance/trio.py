@@ -201,6 +201,10 @@ class Trio:
     async def purge(self) -> None:
         await self._do("purge", lambda e, _: e.purge(30, MOST))
 
+    async def remove_dead_letters(self) -> None:
+        ids = self._some()
+        await self._do(f"remove_dead_letters {ids}", lambda e, _: e.remove_dead_letters(ids))
+
     async def tidy(self) -> None:
         await self._do("tidy", lambda e, _: e.tidy())
 
@@ -276,7 +280,17 @@ VERBS = [
     *("claim", "settle") * 6,
     *("time", "page", "look", "stage", "worker") * 2,
     *("enqueue_again", "progress", "release", "beat", "rescue", "rescue_worker", "expire", "prune", "purge"),
-    *("tidy", "cancel", "promote", "delete", "recover", "pause", "save_step", "reschedule"),
+    *(
+        "tidy",
+        "cancel",
+        "promote",
+        "delete",
+        "recover",
+        "pause",
+        "save_step",
+        "reschedule",
+        "remove_dead_letters",
+    ),
 ]
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from penstock.app import Penstock
+from penstock.audit import Actor
 from penstock.model.errors import InvalidOption, PenstockError
 from penstock.ops import Ops
 from penstock.runtime.child import described
@@ -48,7 +49,7 @@ def with_ops(ref: str | None, ask: Callable[[Ops], Awaitable[T]]) -> T:
 
     async def session() -> T:
         async with app:
-            return await ask(app.ops)
+            return await ask(app.ops_as(Actor.here("cli")))
 
     return asyncio.run(session())
 

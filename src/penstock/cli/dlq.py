@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from penstock.audit import Actor
+from penstock.bulk import RECOVER_RATE
 from penstock.cli import common
 from penstock.cli.common import (
     AfterOption,
@@ -36,7 +38,6 @@ from penstock.cli.output import (
 from penstock.engine import DeadFilter
 from penstock.model.errors import InvalidOption
 from penstock.model.job import DeadLetter
-from penstock.ops import RECOVER_RATE
 
 app = typer.Typer(no_args_is_help=False)
 HELP = "List and recover dead letters: jobs that could not be done."
@@ -180,7 +181,7 @@ async def _recover_all(ref: str | None, where: DeadFilter, rate: float, limit: i
         with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
             bar = progress.add_task("Recovering", total=None)
             ids = []
-            async for new in penstock.ops.recover_all(where, rate=rate, limit=limit):
+            async for new in penstock.ops_as(Actor.here("cli")).recover_all(where, rate=rate, limit=limit):
                 ids.append(new)
                 progress.advance(bar)
             return ids

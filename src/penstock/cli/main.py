@@ -20,7 +20,9 @@ from penstock.cli import (
     operate,
     outbox,
     schedules,
+    serving,
     tables,
+    tokens,
     work,
 )
 from penstock.cli.output import OutputError, complain, flush, say
@@ -40,7 +42,20 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for group in (work, inspect, flows, effects, limits, schedules, outbox, tables, doctor, operate):
+for group in (
+    work,
+    serving,
+    inspect,
+    flows,
+    effects,
+    limits,
+    schedules,
+    outbox,
+    tables,
+    doctor,
+    operate,
+    tokens,
+):
     group.register(app)
 app.add_typer(dlq.app, name="dlq", help=dlq.HELP, rich_help_panel="Act")
 

@@ -426,6 +426,10 @@ class Engine(Protocol):
         """
         ...
 
+    async def remove_dead_letters(self, ids: Sequence[str]) -> int:
+        """Remove the dead letters of these jobs, recovered or not; how many there were. The jobs stay."""
+        ...
+
     async def set_paused(self, queue: str, paused: bool) -> None:
         """Stop or resume claims from a queue, for every worker."""
 

@@ -50,6 +50,7 @@ class DeadFilter:
 
     queue: str | None = None
     task: str | None = None
+    owner: str | None = None
     reason: str | None = None
     since: datetime | None = None  # failed at or after
     until: datetime | None = None

@@ -74,6 +74,9 @@ class Delegate:
     async def purge(self, older_than: float, limit: int) -> int:
         return await (await self._engine()).purge(older_than, limit)
 
+    async def remove_dead_letters(self, ids: Sequence[str]) -> int:
+        return await (await self._engine()).remove_dead_letters(ids)
+
     async def forget_effects(self, limit: int) -> int:
         return await (await self._engine()).forget_effects(limit)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
+
 from penstock.model.errors import InvalidOption
 
 PORTS = range(1, 65_536)
@@ -27,3 +29,13 @@ def check_port(port: str) -> int:
     if not (port.isascii() and port.isdigit() and int(port) in PORTS):
         raise InvalidOption(f"the port in the URL must be a number from 1 to {PORTS[-1]}; {_HINT}")
     return int(port)
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a host is this machine itself, by its number or as `localhost`."""
+    if name == "localhost":
+        return True
+    try:
+        return ip_address(name).is_loopback
+    except ValueError:
+        return False

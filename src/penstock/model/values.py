@@ -20,7 +20,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",",
 
 def dumps(value: Any, limit: int, what: str = "value") -> str:
     """Write `value` as JSON text of at most `limit` bytes, or raise InvalidValue naming the place."""
-    _check(value, what, 0)
+    check(value, what)
     text = _encode(value)
     # A lone surrogate has no UTF-8 form: encoding is both the test for it and the measure of the size.
     try:
@@ -68,7 +68,8 @@ def readable(text: str | None) -> Any:
         return text
 
 
-def _check(value: Any, where: str, depth: int) -> None:
+def check(value: Any, where: str, depth: int = 0) -> None:
+    """InvalidValue where a value is not strict JSON, or is nested too deeply."""
     kind = type(value)
     if kind in (str, bool, NoneType):
         return
@@ -82,10 +83,10 @@ def _check(value: Any, where: str, depth: int) -> None:
         for key, item in value.items():
             if type(key) is not str:
                 raise InvalidValue(f"{where} has a key of type {type(key).__name__}; JSON keys are strings")
-            _check(item, where, depth + 1)
+            check(item, where, depth + 1)
     else:
         for item in value:
-            _check(item, where, depth + 1)
+            check(item, where, depth + 1)
 
 
 def _check_number(value: float, where: str) -> None:

@@ -13,6 +13,7 @@ from penstock.tasks import catalogue
 from penstock.tasks.breakers import CircuitBreaker
 from penstock.tasks.declared import TaskOptions, resolve, task_name
 from penstock.tasks.effects import Lifetimes
+from penstock.tasks.hooks import Hook
 from penstock.tasks.limited import groups_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.schedules import Schedules
@@ -33,6 +34,7 @@ class Registry:
         self._queues = {DEFAULT_QUEUE: default}
         self.breakers: dict[str, CircuitBreaker] = {}
         self.schedules = Schedules()
+        self.hooks: dict[str, Hook] = {}
         self._known: dict[str, str] = {}  # name -> fingerprint, built when a worker first asks
         self._gated: list[Task[Any, Any]] = []
         self._implied = True  # the default queue is there without having been declared

@@ -288,6 +288,9 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
         recovered: dict[str, str | None] = dict(rows)
         return [recovered.get(recovery.dead_id) for recovery in recoveries]
 
+    async def remove_dead_letters(self, ids: Sequence[str]) -> int:
+        return await self._count("remove_dead_letters", ids=_known(ids))
+
     async def set_paused(self, queue: str, paused: bool) -> None:
         await self._do("set_paused", queue=queue, paused=paused)
 

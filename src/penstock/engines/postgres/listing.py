@@ -9,6 +9,7 @@ from penstock.engines.postgres.database import Call
 from penstock.model.ids import id_range, is_id
 
 _EQUAL = ("queue", "task", "state", "owner")
+_EQUAL_DEAD = ("queue", "task", "owner", "reason")
 
 
 def job_page(sql: str, where: JobFilter, limit: int, after: str | None, *, ids_tell_time: bool) -> Call:
@@ -44,8 +45,8 @@ def one_record(sql: str, job_id: str) -> Call:
 def dead_page(sql: str, where: DeadFilter, limit: int, after: str | None) -> Call:
     """The statement for one page of dead letters."""
     values: dict[str, Any] = {"limit": limit, "after": after, "since": where.since, "until": where.until}
-    values |= {name: getattr(where, name) for name in ("queue", "task", "reason")}
-    terms = [f"{name} = %({name})s" for name in ("queue", "task", "reason") if values[name] is not None]
+    values |= {name: getattr(where, name) for name in _EQUAL_DEAD}
+    terms = [f"{name} = %({name})s" for name in _EQUAL_DEAD if values[name] is not None]
     terms += _page_terms("job_id", "failed_at", values)
     if not where.recovered:
         terms.append("recovered_as is null")

@@ -224,6 +224,9 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
         return await Recoveries(self._do, self._do_once).recover(recoveries)
 
+    async def remove_dead_letters(self, ids: Sequence[str]) -> int:
+        return await self._count("remove_dead_letters", *_each_once(ids)) if ids else 0
+
     async def set_paused(self, queue: str, paused: bool) -> None:
         await self._do("set_paused", queue.encode(), b"1" if paused else b"0")
 

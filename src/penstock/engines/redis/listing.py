@@ -92,11 +92,16 @@ async def dead_letters(do: Do, where: DeadFilter, limit: int, after: str | None)
         cursor, *rows = await do("dead_letters", cursor, *fixed)
         for raw, text in zip(*[iter(rows)] * 2, strict=True):
             letter = read_letter(raw, text)
-            if where.reason in (None, letter.reason) and _within(letter.failed_at, where.since, where.until):
+            if _wanted(letter, where):
                 found.append(letter)
         if not cursor:
             break
     return found[:limit]
+
+
+def _wanted(letter: DeadLetter, where: DeadFilter) -> bool:
+    told = where.reason in (None, letter.reason) and where.owner in (None, letter.owner)
+    return told and _within(letter.failed_at, where.since, where.until)
 
 
 def _within(at: datetime, since: datetime | None, until: datetime | None) -> bool:

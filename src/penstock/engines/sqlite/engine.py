@@ -135,5 +135,8 @@ class SqliteEngine(Asked, Declared, Kept):
     async def recover(self, recoveries: Sequence[Recovery]) -> list[str | None]:
         return await self._write(lambda tx: operate.recover(tx, recoveries))
 
+    async def remove_dead_letters(self, ids: Sequence[str]) -> int:
+        return await self._write(lambda tx: upkeep.remove_dead_letters(tx, ids))
+
     async def set_paused(self, queue: str, paused: bool) -> None:
         await self._write(lambda tx: operate.set_paused(tx, queue, paused))

@@ -52,6 +52,7 @@ _PARKED = "(state = 'waiting' and instr(lane, '?') > 0)"
 _DEAD_CONDITIONS = {
     "queue": "queue = :queue",
     "task": "task = :task",
+    "owner": "owner = :owner",
     "reason": "reason = :reason",
     "since": "failed_at >= :since",
     "until": "failed_at < :until",
@@ -116,6 +117,7 @@ def dead_letters(session: Session, where: DeadFilter, limit: int, after: str | N
     values: dict[str, Any] = {
         "queue": where.queue,
         "task": where.task,
+        "owner": where.owner,
         "reason": where.reason,
         "since": where.since and stored(where.since),
         "until": where.until and stored(where.until),

@@ -73,7 +73,15 @@ def _drop(tx: Tx, retention: Retention, ids: Sequence[str]) -> int:
 
 def purge(tx: Tx, older_than: float, limit: int) -> int:
     """Remove old dead letters."""
-    rows = tx.rows("purge", (tx.now - micro(older_than), limit))
+    return _uncounted(tx, tx.rows("purge", (tx.now - micro(older_than), limit)))
+
+
+def remove_dead_letters(tx: Tx, ids: Sequence[str]) -> int:
+    """Remove the dead letters of these jobs."""
+    return _uncounted(tx, tx.rows("remove_dead_letters", (json.dumps(list(ids)),)))
+
+
+def _uncounted(tx: Tx, rows: Sequence[sqlite3.Row]) -> int:
     for queue, n in Counter([row["queue"] for row in rows if row["recovered_at"] is None]).items():
         tx.count_dead(queue, -n)
     return len(rows)

@@ -1,0 +1,2 @@
+delete from penstock_dead_letters where job_id in (select value from json_each(?))
+returning queue, recovered_at

@@ -1,0 +1,104 @@
+"""How somebody proves who they are: by a token, or, while there are none, by being at this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from starlette.requests import Request
+
+from penstock.audit import Actor
+from penstock.model.access import EVERYBODY, Principal, Scope
+from penstock.model.errors import EngineUnavailable
+from penstock.model.hosts import is_loopback
+from penstock.tokens import Tokens
+
+KNOWN_FOR = 3.0  # seconds that a token is taken as it was: a revocation holds within five
+GOOD_FOR = 900.0  # seconds that a good one stays good while the engine cannot be asked
+MOST_KNOWN = 10_000
+
+_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+
+
+class _Known(NamedTuple):
+    at: float
+    principal: Principal | None
+
+
+class TokenAuth:
+    """Tokens of the engine; with `local`, whoever sits here is let in until the first token is made."""
+
+    def __init__(self, tokens: Callable[[], Awaitable[Tokens]], *, local: bool = False) -> None:
+        self._tokens = tokens
+        self._local = local
+        self._known: OrderedDict[bytes, _Known] = OrderedDict()
+        self._looked_at = float("-inf")
+
+    async def __call__(self, request: Request) -> Principal | None:
+        header = request.headers.get("authorization")
+        if header is not None:
+            scheme, _, text = header.partition(" ")
+            return await self.by_token(text.strip()) if scheme.lower() == "bearer" else None
+        if self._local and is_local(request) and not await self._any_token():
+            return Principal(name=f"local:{Actor.here('http').who}", scopes=frozenset(Scope), owner=EVERYBODY)
+        return None
+
+    async def by_token(self, text: str) -> Principal | None:
+        """Whose token this is."""
+        digest, now = hashlib.sha256(text.encode(errors="replace")).digest(), time.monotonic()
+        known = self._known.get(digest)
+        if known is not None and now - known.at < KNOWN_FOR:
+            return known.principal
+        try:
+            found = await (await self._tokens()).find(text)
+        except EngineUnavailable:
+            if known is not None and known.principal is not None and now - known.at < GOOD_FOR:
+                return known.principal
+            raise
+        principal = found.principal if found else None
+        self._remember(digest, _Known(now, principal))
+        return principal
+
+    def _remember(self, digest: bytes, known: _Known) -> None:
+        self._known[digest] = known
+        self._known.move_to_end(digest)
+        if len(self._known) > MOST_KNOWN:
+            self._known.popitem(last=False)
+
+    async def _any_token(self) -> bool:
+        """Once there was one, being here is not enough any more, whatever becomes of it."""
+        now = time.monotonic()
+        if now - self._looked_at >= KNOWN_FOR:
+            if await (await self._tokens()).any():
+                self._local = False
+            self._looked_at = now
+        return not self._local
+
+
+def is_local(request: Request) -> bool:
+    """Whether a request was made on this machine, by a program or by a page of ours.
+
+    A page from elsewhere that a browser here shows is told by its Origin, its Sec-Fetch-Site, or, where a
+    name of theirs was made to lead here, by the Host; what a proxy passed on, by what proxies add.
+    """
+    headers = request.headers
+    if request.client is None or not is_loopback(request.client.host):
+        return False
+    if any(name in headers for name in _FORWARDED):
+        return False
+    host = headers.get("host", "")
+    if not is_loopback(_without_port(host)):
+        return False
+    origin = headers.get("origin")
+    if origin is not None and origin != f"{request.url.scheme}://{host}":
+        return False
+    return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.rpartition(":")[0] if host.count(":") == 1 else host

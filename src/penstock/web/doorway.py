@@ -1,0 +1,107 @@
+"""Who comes in, how often, and to which engine."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from starlette.requests import Request
+
+from penstock.app import Penstock
+from penstock.audit import Actor
+from penstock.model.access import Principal
+from penstock.model.limits import Limit, parse_rate
+from penstock.ops import Ops
+from penstock.tokens import Tokens
+from penstock.web.auth import TokenAuth
+from penstock.web.guard import Need
+from penstock.web.limits import Limits
+from penstock.web.rates import Rates
+from penstock.web.refusals import Refusal, limited
+from penstock.web.shapes import Why
+
+Authenticate: TypeAlias = Callable[[Request], Principal | Awaitable[Principal | None] | None]
+
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="penstock"'}
+
+
+class Doorway:
+    """One for each service."""
+
+    def __init__(
+        self, app: Penstock, auth: Authenticate | None, limits: Limits, *, local: bool = False
+    ) -> None:
+        self.app = app
+        self._auth: Authenticate = auth or TokenAuth(self._token_book, local=local)
+        self._opening = asyncio.Lock()
+        self._opened = 0
+        self._addresses = Rates(_limit("per_address", limits.per_address))
+        self._tokens = Rates(_limit("per_token", limits.per_token))
+        self._wrong = Rates(_limit("wrong_tokens", limits.wrong_tokens))
+
+    async def admit(self, request: Request, need: Need) -> None:
+        """Let a request in, with its principal in its state; Refusal where it may not."""
+        address = request.client.host if request.client else ""
+        _hold(self._addresses, address)
+        if need.scope is None:
+            return
+        principal = await self._principal(request)
+        if principal is None:
+            _hold(self._wrong, address)
+            raise Refusal(401, "unauthorized", "a valid token is needed", headers=_CHALLENGE)
+        _hold(self._tokens, principal.name, principal.rate)
+        if not principal.may(need.scope):
+            raise Refusal(403, "forbidden", f"this needs a token with the scope {need.scope}")
+        if not principal.sees_all and (need.everything or principal.owner is None):
+            raise Refusal(403, "forbidden", "this shows the work of all owners; it needs a token for all")
+        request.state.principal = principal
+
+    async def _principal(self, request: Request) -> Principal | None:
+        found = self._auth(request)
+        return await found if inspect.isawaitable(found) else found
+
+    async def _token_book(self) -> Tokens:
+        return (await self.open()).ops.tokens
+
+    async def open(self) -> Penstock:
+        """The app, open on this loop; EngineUnavailable where its engine is away."""
+        if not self.app.is_open_here:
+            async with self._opening:
+                if not self.app.is_open_here:
+                    await self.app.aopen()
+                    self._opened += 1
+        return self.app
+
+    async def close(self) -> None:
+        """Close the app as often as it was opened here."""
+        while self._opened:
+            self._opened -= 1
+            await self.app.aclose()
+
+
+def _hold(rates: Rates, name: str, limit: Limit | None = None) -> None:
+    if wait := rates.wait(name, limit):
+        raise limited(wait)
+    rates.count(name, limit)
+
+
+def _limit(what: str, text: str | None) -> Limit | None:
+    """A rate over a minute or longer may be used up at once; over a second, what a second has."""
+    if text is None:
+        return None
+    limit = parse_rate(what, text)
+    return limit._replace(burst=max(1, round((limit.rate or 0) * (1 if (limit.rate or 0) >= 1 else 60))))
+
+
+async def ops_of(request: Request, why: Why | None = None) -> Ops:
+    """What the one who asks may do things with; `why`, and who, goes to the audit log."""
+    doorway: Doorway = request.app.state.doorway
+    app = await doorway.open()
+    return app.ops_as(Actor(principal_of(request).name, "http", why.reason if why else None))
+
+
+def principal_of(request: Request) -> Principal:
+    found: Principal = request.state.principal
+    return found

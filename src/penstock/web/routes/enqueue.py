@@ -1,0 +1,89 @@
+"""Jobs in."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Header, Path, Request
+from fastapi.responses import JSONResponse
+
+from penstock.model.access import Principal, Scope
+from penstock.model.errors import InvalidOption
+from penstock.model.states import status_of
+from penstock.tasks.task import Task
+from penstock.web.doorway import Doorway, ops_of, principal_of
+from penstock.web.guard import needs
+from penstock.web.keys import stored_key
+from penstock.web.refusals import RESPONSES, Field, Refusal, invalid
+from penstock.web.shapes import Accepted, NewJob, Text
+
+# One template for both: OpenAPI knows no two that differ only in the names of their parts.
+QueueName = Annotated[str, Path(alias="id", description="The name of a queue")]
+
+
+def register(service: FastAPI) -> None:
+    service.post("/jobs/{id}", status_code=202, response_model=Accepted, responses=RESPONSES, tags=["jobs"])(
+        enqueue
+    )
+
+
+@needs(Scope.ENQUEUE)
+async def enqueue(
+    request: Request, queue: QueueName, job: NewJob, idempotency_key: Annotated[Text | None, Header()] = None
+) -> JSONResponse:
+    """Enqueue a job of one of the queue's tasks. It is durably accepted with the answer."""
+    principal = principal_of(request)
+    doorway: Doorway = request.app.state.doorway
+    task = _task(doorway, queue, job)
+    using: Any = {"delay": job.delay, "priority": job.priority, "owner": _owner(principal, job)}
+    using["key"] = stored_key(principal, _key(job, idempotency_key))
+    await doorway.open()
+    try:
+        handle = await task.using(**using).aenqueue(**job.payload)
+    except InvalidOption as error:
+        raise invalid("the job cannot be enqueued with these options") from error
+    if handle.duplicate and not principal.sees_all:
+        await _check_mine(request, handle.id)
+    status = status_of(handle.state, started=False)
+    return JSONResponse(
+        {"job_id": handle.id, "status": status, "duplicate": handle.duplicate}, status_code=202
+    )
+
+
+def _task(doorway: Doorway, queue: str, job: NewJob) -> Task[Any, Any]:
+    registry = doorway.app.registry
+    wrong = [] if queue in registry.queues else [Field("queue", "there is no such queue")]
+    name = job.task or job.job_type
+    task = None if name is None else registry.get(name)
+    if name is None:
+        wrong.append(Field("task", "is missing"))
+    elif job.job_type not in (None, name):
+        wrong.append(Field("job_type", "differs from task; give one of them"))
+    elif task is None:
+        wrong.append(Field("task", "there is no such task"))
+    elif not wrong and task.queue != queue:
+        wrong.append(Field("task", "is not a task of this queue"))
+    if wrong or task is None:
+        raise invalid("there is no such job; GET /tasks lists what there is", *wrong)
+    return task
+
+
+def _key(job: NewJob, header: str | None) -> str | None:
+    if None not in (job.key, header) and job.key != header:
+        raise invalid("there are two keys", Field("key", "differs from the header Idempotency-Key"))
+    return job.key or header
+
+
+def _owner(principal: Principal, job: NewJob) -> str | None:
+    if principal.sees_all:
+        return job.owner
+    if job.owner not in (None, principal.owner):
+        raise Refusal(403, "forbidden", "only a token for all owners may enqueue for somebody else")
+    return principal.owner
+
+
+async def _check_mine(request: Request, job_id: str) -> None:
+    """A key that the task makes of its arguments is one for all owners."""
+    holder = await (await ops_of(request)).known(job_id)
+    if not principal_of(request).sees(holder.owner):
+        raise Refusal(409, "conflict", "a job with these arguments is there already, and is not yours")

@@ -1,0 +1,60 @@
+"""Inbound webhooks: signed requests of other programs, as events."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Header, Request
+
+from penstock.model.signing import WINDOW, signed_at
+from penstock.tasks.events import calls_for
+from penstock.web.bodies import strict
+from penstock.web.doorway import Doorway
+from penstock.web.guard import needs
+from penstock.web.refusals import RESPONSES, Refusal, invalid
+from penstock.web.shapes import Heard
+
+KIND = "hook"
+_ANY_OBJECT: dict[str, Any] = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
+}
+
+
+def register(service: FastAPI) -> None:
+    service.post(
+        "/hooks/{source}",
+        status_code=202,
+        response_model=Heard,
+        responses=RESPONSES,
+        openapi_extra=_ANY_OBJECT,
+        tags=["webhooks"],
+    )(hear)
+
+
+@needs(None)  # the signature is what it needs
+async def hear(
+    request: Request,
+    source: str,
+    penstock_signature: Annotated[str, Header(max_length=2_000)] = "",
+) -> Heard:
+    """Take a signed request as the event that its source is declared to emit."""
+    doorway: Doorway = request.app.state.doorway
+    registry = doorway.app.registry
+    body = await request.body()
+    hook = registry.hooks.get(source)
+    if hook is None or not hook.is_signed(penstock_signature, body, time.time()):
+        raise Refusal(401, "unauthorized", "the signature is not valid, or no longer")
+    payload = strict(body)
+    if not isinstance(payload, dict):
+        raise invalid("the body must be a JSON object")
+    app = await doorway.open()
+    seen = hashlib.sha256(f"{source}\n{signed_at(penstock_signature)}\n".encode() + body).hexdigest()
+    if await app.engine.note(KIND, seen) is not None:
+        raise Refusal(409, "conflict", "this request was made before")
+    key = f"{source}:{hook.id_in(payload) or seen}"
+    made = await app.aenqueue_many(calls_for(registry, hook.event, payload, key))
+    # Only now: a request whose jobs could not be made may be made again.
+    await app.engine.put_note(KIND, seen, "{}", ttl=2 * WINDOW, expect=0)
+    return Heard(accepted=len(made))

@@ -1,0 +1,139 @@
+"""Jobs: one, a page of them, and acting on one."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Path, Request
+
+from penstock.engine import HistoryFilter, JobFilter
+from penstock.model.access import Scope
+from penstock.model.job import Job
+from penstock.model.record import Record
+from penstock.model.states import State, Status
+from penstock.web.doorway import ops_of, principal_of
+from penstock.web.guard import needs
+from penstock.web.keys import stored_key
+from penstock.web.pages import After, Limit, following
+from penstock.web.refusals import RESPONSES, not_found
+from penstock.web.shapes import (
+    CancelledView,
+    Instant,
+    JobPage,
+    JobView,
+    Name,
+    RetriedView,
+    Text,
+    Why,
+)
+from penstock.web.views import job_view, owner_filter
+
+
+def register(service: FastAPI) -> None:
+    options: dict[str, Any] = {"responses": RESPONSES, "tags": ["jobs"]}
+    service.get("/jobs", response_model=JobPage, response_model_exclude_unset=True, **options)(jobs)
+    service.get("/history", response_model=JobPage, response_model_exclude_unset=True, **options)(history)
+    service.get("/jobs/{id}", response_model=JobView, response_model_exclude_unset=True, **options)(job)
+    service.post("/jobs/{job_id}/cancel", response_model=CancelledView, **options)(cancel)
+    service.post("/jobs/{job_id}/retry", response_model=RetriedView, **options)(retry)
+    service.post(
+        "/jobs/{job_id}/promote", response_model=JobView, response_model_exclude_unset=True, **options
+    )(promote)
+
+
+@needs(Scope.READ)
+async def job(request: Request, job_id: Annotated[str, Path(alias="id")]) -> JobView:
+    """One job, also when its own record has been pruned."""
+    return job_view(principal_of(request), await _seen(request, job_id))
+
+
+@needs(Scope.READ)
+async def jobs(
+    request: Request,
+    queue: Name | None = None,
+    task: Name | None = None,
+    state: State | None = None,
+    owner: Text | None = None,
+    key: Text | None = None,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    parked: bool | None = None,
+    limit: Limit = 50,
+    after: After | None = None,
+) -> JobPage:
+    """Jobs, newest first."""
+    principal = principal_of(request)
+    where = JobFilter(
+        queue=queue,
+        task=task,
+        state=state,
+        owner=owner_filter(principal, owner),
+        key=stored_key(principal, key),
+        since=since,
+        until=until,
+        parked=parked,
+    )
+    found = await (await ops_of(request)).jobs(where, limit, after)
+    views = [job_view(principal, each) for each in found]
+    return JobPage(jobs=views, next=following([each.id for each in found], limit))
+
+
+@needs(Scope.READ)
+async def history(
+    request: Request,
+    queue: Name | None = None,
+    task: Name | None = None,
+    status: Status | None = None,
+    owner: Text | None = None,
+    key: Text | None = None,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    limit: Limit = 50,
+    after: After | None = None,
+) -> JobPage:
+    """Jobs that have ended, newest first, also when their own records have been pruned."""
+    principal = principal_of(request)
+    where = HistoryFilter(
+        queue=queue,
+        task=task,
+        status=status,
+        owner=owner_filter(principal, owner),
+        key=stored_key(principal, key),
+        since=since,
+        until=until,
+    )
+    found = await (await ops_of(request)).history(where, limit, after)
+    views = [job_view(principal, each) for each in found]
+    return JobPage(jobs=views, next=following([each.id for each in found], limit))
+
+
+@needs(Scope.OPERATE)
+async def cancel(request: Request, job_id: str, why: Why | None = None) -> CancelledView:
+    """Cancel a job that has not ended; one that is running is asked to stop."""
+    await _seen(request, job_id)
+    ops = await ops_of(request, why)
+    done = await ops.cancel(job_id, (why and why.reason) or "cancelled by an operator")
+    return CancelledView(job_id=job_id, status="stopping" if done.state is State.ACTIVE else "cancelled")
+
+
+@needs(Scope.OPERATE)
+async def retry(request: Request, job_id: str, why: Why | None = None) -> RetriedView:
+    """Run a job again without waiting: a delayed one is made due, a failed one is recovered as a new job."""
+    await _seen(request, job_id)
+    done = await (await ops_of(request, why)).retry(job_id)
+    return RetriedView.model_validate(done._asdict())
+
+
+@needs(Scope.OPERATE)
+async def promote(request: Request, job_id: str, why: Why | None = None) -> JobView:
+    """Make a delayed job due now."""
+    await _seen(request, job_id)
+    return job_view(principal_of(request), await (await ops_of(request, why)).promote(job_id))
+
+
+async def _seen(request: Request, job_id: str) -> Job | Record:
+    """A job that is the asker's business; else it is as if it were not there."""
+    found = await (await ops_of(request)).known(job_id)
+    if not principal_of(request).sees(found.owner):
+        raise not_found()
+    return found

@@ -1,0 +1,34 @@
+"""The catalogue: what can be enqueued, and what it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI, Request
+
+from penstock.model.access import Scope
+from penstock.web.doorway import ops_of
+from penstock.web.guard import needs
+from penstock.web.refusals import RESPONSES, not_found
+from penstock.web.shapes import Tasks, TaskView
+
+
+def register(service: FastAPI) -> None:
+    options: dict[str, Any] = {"responses": RESPONSES, "tags": ["tasks"]}
+    service.get("/tasks", response_model=Tasks, **options)(tasks)
+    service.get("/tasks/{name}", response_model=TaskView, **options)(task)
+
+
+@needs(Scope.READ)
+async def tasks(request: Request) -> Tasks:
+    """Every task with its options and the JSON schema of its payload."""
+    return Tasks(tasks=[TaskView(**row) for row in (await ops_of(request)).tasks()])
+
+
+@needs(Scope.READ)
+async def task(request: Request, name: str) -> TaskView:
+    """One task."""
+    for row in (await ops_of(request)).tasks():
+        if row["name"] == name:
+            return TaskView(**row)
+    raise not_found()

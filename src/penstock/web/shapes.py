@@ -1,0 +1,359 @@
+"""What goes in and out over HTTP."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+
+from penstock.model.errors import MAX_SECONDS
+from penstock.model.names import MAX_TEXT
+from penstock.model.states import State, Status
+
+_EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+
+
+def _storable(text: str) -> str:
+    if "\x00" in text or any("\ud800" <= c <= "\udfff" for c in text):
+        raise ValueError("holds a character that cannot be stored")
+    return text
+
+
+def _within_reach(at: datetime) -> datetime:
+    """There are no jobs beyond: what is asked means the same."""
+    return min(max(at, _EARLIEST), _LATEST)
+
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}$")]
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_storable)]
+Words = Annotated[str, Field(max_length=500), AfterValidator(_storable)]
+Instant = Annotated[AwareDatetime, AfterValidator(_within_reach)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class Said(BaseModel):
+    """What comes in: nothing but what is known."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+# -- refusals ----------------------------------------------------------------------------------------------
+class WrongField(BaseModel):
+    field: str
+    problem: str
+
+
+class Problem(BaseModel):
+    code: str
+    message: str
+    fields: list[WrongField]
+
+
+class Refused(BaseModel):
+    """The shape of every error."""
+
+    error: Problem
+
+
+# -- jobs --------------------------------------------------------------------------------------------------
+class NewJob(Said):
+    """A job to enqueue: `task`, or `job_type`, which is the same."""
+
+    task: Name | None = None
+    job_type: Name | None = None
+    payload: dict[str, Any] = {}
+    key: Text | None = None  # as the header Idempotency-Key
+    delay: Annotated[float, Field(ge=0, le=MAX_SECONDS)] | None = None  # seconds
+    priority: Literal["critical", "high", "medium", "low"] | None = None
+    owner: Text | None = None  # for those who see the jobs of all
+
+
+class Accepted(BaseModel):
+    job_id: str
+    status: Status
+    duplicate: bool  # the key was taken: this is the job that holds it
+
+
+class JobView(BaseModel):
+    """A job as the outside may know it; `payload` and `result` only for those who may see them."""
+
+    job_id: str
+    queue: str
+    task: str
+    status: Status
+    state: State | None  # None: its own record is pruned, and this is what the history has
+    attempts_made: int
+    max_attempts: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    updated_at: datetime
+    next_attempt_at: datetime | None
+    progress: dict[str, Any] | None
+    error: str | None
+    owner: str | None
+    key: str | None
+    result: Any = None
+    payload: Any = None
+
+
+class JobPage(BaseModel):
+    jobs: list[JobView]
+    next: str | None  # give it as `after`; None: that was all
+
+
+class Why(Said):
+    """Why an operator does something: kept in the audit log."""
+
+    reason: Words | None = None
+
+
+class CancelledView(BaseModel):
+    job_id: str
+    status: Literal["cancelled", "stopping"]  # stopping: its worker was asked to stop it
+
+
+class RetriedView(BaseModel):
+    job_id: str
+    how: Literal["due now", "recovered", "recovered already"]
+
+
+# -- dead letters ------------------------------------------------------------------------------------------
+class DeadView(BaseModel):
+    """A dead letter; `payload` and `traceback` only for those who may see them."""
+
+    job_id: str
+    queue: str
+    task: str
+    reason: str
+    error: str | None
+    code: str | None
+    attempts: int
+    max_attempts: int
+    first_started_at: datetime | None
+    ran_for: float  # seconds, over all attempts
+    failed_at: datetime
+    recovered_at: datetime | None
+    recovered_as: str | None
+    owner: str | None
+    key: str | None
+    payload: Any = None
+    traceback: str | None = None
+
+
+class DeadPage(BaseModel):
+    dead_letters: list[DeadView]
+    next: str | None
+
+
+class DeadCount(BaseModel):
+    """How many match, and the word that confirms that these are meant."""
+
+    count: Count
+    confirm: str
+
+
+class Recover(Why):
+    """Recover one dead letter, with other arguments where `payload` is given."""
+
+    payload: dict[str, Any] | None = None
+
+
+class Bulk(Why):
+    """Which dead letters, how many those are exactly, and the word that GET /dead-letters/count gave."""
+
+    queue: Name | None = None
+    task: Name | None = None
+    failed_as: Text | None = None
+    since: Instant | None = None
+    until: Instant | None = None
+    count: Count
+    confirm: Annotated[str, Field(max_length=64)]
+
+
+class BulkRecover(Bulk):
+    rate: Annotated[float, Field(gt=0, le=100_000)] = 50.0  # jobs per second
+
+
+class RecoveredView(BaseModel):
+    job_id: str
+    already: bool  # it had been recovered before, as this job
+
+
+class BulkRecovered(BaseModel):
+    recovered: Count
+    job_ids: list[str]
+
+
+class Purged(BaseModel):
+    purged: Count
+
+
+# -- queues, workers, breakers -----------------------------------------------------------------------------
+class QueueView(BaseModel):
+    name: str
+    declared: bool
+    paused: bool
+    counts: dict[State, int]
+    parked: Count
+
+
+class Queues(BaseModel):
+    queues: list[QueueView]
+
+
+class PausedView(BaseModel):
+    name: str
+    paused: bool
+
+
+class WorkerView(BaseModel):
+    id: str
+    name: str
+    queues: list[str]
+    slots: int
+    active: int
+    alive: bool
+    started_at: datetime | None
+    expires_at: datetime | None
+
+
+class Workers(BaseModel):
+    workers: list[WorkerView]
+
+
+class BreakerView(BaseModel):
+    name: str
+    state: Literal["closed", "open", "half-open"]
+    since: datetime | None
+    failures: Count
+    runs: Count
+    probing: Count
+    retry_in: float | None
+    threshold: int
+    reset: float
+    probes: int
+    failure_rate: float | None
+
+
+class Breakers(BaseModel):
+    breakers: list[BreakerView]
+
+
+class BreakerSet(BaseModel):
+    name: str
+    state: Literal["closed", "open"]
+
+
+# -- schedules ---------------------------------------------------------------------------------------------
+class ScheduleView(BaseModel):
+    id: str
+    task: str | None  # None: what is stored of it cannot be read
+    queue: str | None
+    cron: str | None
+    every: float | None  # seconds
+    tz: str | None
+    paused: bool
+    synced: bool  # False: it comes with the first worker
+    next_at: datetime | None
+    last_due: datetime | None
+    last_job: str | None
+    overlap: str | None
+    missed: str | None
+    after: list[str]
+
+
+class Schedules(BaseModel):
+    schedules: list[ScheduleView]
+
+
+class RunView(BaseModel):
+    at: datetime
+    there: datetime  # in the schedule's zone
+    note: str | None
+
+
+class TickView(BaseModel):
+    due: datetime
+    fired_at: datetime
+    job_id: str | None
+    note: str | None
+
+
+class ScheduleDetail(ScheduleView):
+    runs: list[RunView]
+    ticks: list[TickView]
+
+
+class Fired(BaseModel):
+    job_id: str
+
+
+# -- flows, tasks, audit -----------------------------------------------------------------------------------
+class FlowView(BaseModel):
+    id: str
+    name: str
+    created_at: datetime
+    unfinished: Count
+
+
+class FlowPage(BaseModel):
+    flows: list[FlowView]
+    next: str | None
+
+
+class FlowDetail(FlowView):
+    jobs: list[JobView]
+
+
+class FlowCancelledView(BaseModel):
+    flow_id: str
+    cancelled: Count
+    stopping: Count
+
+
+class TaskView(BaseModel):
+    name: str
+    queue: str
+    description: str | None
+    priority: str
+    timeout: float | None
+    retry: str
+    concurrency: int | None
+    limit: str | None
+    needs: str | None
+    on: str | None
+    execute: str
+    key: str | None
+    unique: str | None
+    enabled: bool
+    payload: dict[str, Any]  # the JSON schema of its arguments
+
+
+class Tasks(BaseModel):
+    tasks: list[TaskView]
+
+
+class DeedView(BaseModel):
+    """One thing that somebody did."""
+
+    id: str
+    at: datetime
+    who: str
+    via: str
+    action: str
+    target: str
+    why: str | None
+    outcome: str
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+class AuditPage(BaseModel):
+    entries: list[DeedView]
+    next: str | None
+
+
+class Heard(BaseModel):
+    accepted: Count  # jobs that the event has made

@@ -1,0 +1,123 @@
+"""Who may do what, over every route there is: the list is the router's own."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import httpx
+import pytest
+
+from penstock.web.guard import GuardedRoute
+from web.kit import HOOK_SECRET, PEOPLE, Shop, service
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE")
+NOBODY = "00000000-0000-7000-8000-000000000000"
+OPEN = {"/hooks/{source}"}  # asks for a signature instead
+
+ROUTES = [route for route in service().routes if isinstance(route, GuardedRoute)]
+PATHS = sorted({route.path for route in ROUTES})
+
+
+def filled(path: str, **ids: str) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: ids.get(found[1], NOBODY), path)
+
+
+def needed(path: str, method: str) -> GuardedRoute | None:
+    at = filled(path)
+    return next((r for r in ROUTES if r.path_regex.match(at) and method in (r.methods or ())), None)
+
+
+def test_every_route_is_guarded_and_only_the_named_ones_are_open() -> None:
+    assert len(service().routes) == len(ROUTES)
+    assert {route.path for route in ROUTES if route.need.scope is None} == OPEN
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_route_lets_in_exactly_those_who_may_by_exactly_its_methods(shop: Shop, path: str) -> None:
+    wrong = []
+    for method in METHODS:
+        for who in (None, *PEOPLE):
+            answer = await shop.ask(method, filled(path), who)
+            if not as_expected(needed(path, method), who, answer):
+                wrong.append((method, who, answer.status_code, answer.text))
+            assert answer.headers["x-content-type-options"] == "nosniff"
+    assert not wrong
+
+
+def as_expected(route: GuardedRoute | None, who: str | None, answer: httpx.Response) -> bool:
+    status = answer.status_code
+    if route is None:
+        return status == 405 and "Allow" in answer.headers
+    if who is None or route.path in OPEN:
+        return status == 401
+    principal, need = PEOPLE[who], route.need
+    assert need.scope is not None
+    lacks = not principal.may(need.scope) or (need.everything and not principal.sees_all)
+    if lacks or (principal.owner is None and not principal.sees_all):
+        return status == 403
+    return status in {200, 202, 400, 404}
+
+
+# -- owners --------------------------------------------------------------------------------------------------
+async def furnished(shop: Shop) -> dict[str, str]:
+    """Things of ana's, of each kind that has an owner."""
+    dead = await shop.dead("ana")
+    job = await shop.enqueue(who="ana", delay=600, key="canary-key")
+    flow = shop.app.flow("canary-flow")
+    flow.add(shop.app.tasks["report"].using(owner="ana").call())
+    made = await flow.aenqueue()
+    return {"job": job, "dead": dead, "flow": made.id}
+
+
+async def everything(shop: Shop) -> str:
+    """The state of it all, but for what was noted of the looking."""
+    async with shop.client("admin") as client:
+        pages = [await client.get(path) for path in ("/jobs", "/dead-letters", "/flows", "/queues")]
+    return json.dumps([page.json() for page in pages])
+
+
+async def test_to_another_owner_what_is_mine_is_as_if_it_were_not_there_on_every_route(shop: Shop) -> None:
+    mine = await furnished(shop)
+    before = await everything(shop)
+    bodies: list[Any] = [None, {}, {"count": 1, "confirm": "x"}, {"task": "send", "payload": {"to": "b"}}]
+    for route in ROUTES:
+        for method in route.methods or ():
+            for kind in mine.values():
+                ids = {"id": kind, "job_id": kind, "flow_id": kind, "name": "email_queue", "source": "nope"}
+                for body in bodies if method == "POST" else [None]:
+                    known = await shop.ask(method, filled(route.path, **ids), "bea", json=body)
+                    unknown = await shop.ask(
+                        method,
+                        filled(route.path, **(ids | dict.fromkeys(("id", "job_id", "flow_id"), NOBODY))),
+                        "bea",
+                        json=body,
+                    )
+                    told = f"{method} {route.path} {body}: {known.text}"
+                    assert (known.status_code, known.content) == (unknown.status_code, unknown.content), told
+                    assert "canary" not in known.text, told
+                    assert not any(each in known.text for each in mine.values()), told
+    assert await everything(shop) == before, "and nothing of it is changed"
+
+
+async def test_filters_do_not_reach_what_is_somebody_elses(shop: Shop) -> None:
+    await furnished(shop)
+    for query in ("", "?key=canary-key", "?key=ana/canary-key", "?task=fail", "?limit=200"):
+        for path in ("/jobs", "/history", "/dead-letters"):
+            if path == "/dead-letters" and "key" in query:
+                continue
+            answer = await shop.ask("GET", path + query, "bea")
+            assert answer.status_code == 200
+            assert [found for found in answer.json().values() if found] == []
+    assert (await shop.ask("GET", "/jobs?owner=ana", "bea")).status_code == 403
+    count = await shop.ask("GET", "/dead-letters/count?action=purge", "bea")
+    assert count.json()["count"] == 0
+
+
+async def test_what_is_refused_has_one_shape_and_no_secret(shop: Shop) -> None:
+    for path in ("/nope", "/jobs/x", "/jobs?limit=x", "/audit"):
+        answer = await shop.ask("GET", path, "ana")
+        error = answer.json()["error"]
+        assert error.keys() == {"code", "message", "fields"}
+        assert HOOK_SECRET not in answer.text
