@@ -41,7 +41,7 @@ class TokenAuth:
         header = request.headers.get("authorization")
         if header is not None:
             scheme, _, text = header.partition(" ")
-            return await self.by_token(text.strip()) if scheme.lower() == "bearer" else None
+            return await self.by_token(text.strip(" ")) if scheme.lower() == "bearer" else None
         if self._local and is_local(request) and not await self._any_token():
             return Principal(name=f"local:{Actor.here('http').who}", scopes=frozenset(Scope), owner=EVERYBODY)
         return None
