@@ -52,11 +52,13 @@ def declare(app: Penstock) -> None:
 
 async def told(app: Penstock, listener: Subscription, last: str) -> list[Happened]:
     """What is heard of the jobs as a worker runs them, up to the event of this name."""
-    working = asyncio.create_task(app.worker().run(burst=True))
+    worker = app.worker()
+    working = asyncio.create_task(worker.run())
     heard: list[Happened] = []
     async with asyncio.timeout(PATIENCE):
         while not heard or heard[-1].event.event != last:
             heard += [each for each in await listener.take(1.0) if isinstance(each, Happened)]
+        worker.drain()
         await working
     return heard
 

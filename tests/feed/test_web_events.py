@@ -64,7 +64,7 @@ async def test_a_filter_of_the_query_is_heeded(house: House) -> None:
     [
         (None, "/events", {}, 401),
         ("nobody", "/events", {}, 401),
-        ("ana", "/events?owner=bob", {}, 404),
+        ("ana", "/events?owner=bob", {}, 403),
         ("root", "/events", {"Origin": "https://evil.example"}, 403),
         ("root", "/events", {"Origin": "null"}, 403),
         ("root", "/events", {"Sec-Fetch-Site": "cross-site"}, 403),
@@ -117,7 +117,7 @@ async def test_a_job_is_followed_to_its_end_and_then_there_is_nothing_more(house
 async def test_the_end_of_a_job_is_told_also_where_the_feed_missed_it(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.web.events.LOOK_AGAIN", (0.1,))
+    monkeypatch.setattr("penstock.web.following.LOOK_AGAIN", (0.1,))
     job = await house.app.tasks["wait"].aenqueue()
     async with stream(house.client("root"), f"/jobs/{job.id}/events") as frames:
         await until(frames, "state")
@@ -217,3 +217,16 @@ async def test_streams_do_not_keep_a_server_that_is_told_to_stop(tmp_path: Any) 
             house.server.should_exit = True
             async with asyncio.timeout(5):
                 await response.aread()
+
+
+async def test_a_stream_of_no_time_tells_what_there_is_and_ends(house: House) -> None:
+    async with stream(house.client("root"), "/events?seconds=0") as frames:
+        assert [each.event for each in await rest(frames)] == ["ready"]
+
+
+async def test_who_enqueues_gets_a_token_to_follow_the_job(house: House) -> None:
+    async with house.client("ana") as client:
+        answer = (await client.post("/jobs/default", json={"task": "wait", "payload": {}})).json()
+    path = f"/jobs/{answer['job_id']}/events?seconds=0&token={answer['follow']}"
+    async with stream(house.client(), path) as frames:
+        assert (await rest(frames))[-1].data["status"] == "pending"

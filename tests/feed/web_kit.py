@@ -11,28 +11,32 @@ from typing import Any, NamedTuple
 
 import httpx
 import uvicorn
-from fastapi import FastAPI, Request
+from starlette.requests import Request
 
 from feed.kit import PATIENCE
 from penstock import Context, Penstock
-from penstock.web.events import events_router
+from penstock.web import Limits, Principal, Scope, make_service
 
-
-class Person(NamedTuple):
-    sees: str | None
+READ = frozenset({Scope.READ, Scope.ENQUEUE})
+UNLIMITED = Limits(per_token=None, per_address=None, wrong_tokens=None)
 
 
 class House:
     """An open app behind a server; its doorkeeper knows people by what stands in a header."""
 
-    def __init__(self, app: Penstock, server: uvicorn.Server, port: int) -> None:
+    def __init__(self, app: Penstock, listening: socket.socket) -> None:
         self.app = app
-        self.server = server
-        self.host = f"127.0.0.1:{port}"
-        self.people: dict[str, Person] = {"ana": Person("ana"), "bob": Person("bob"), "root": Person(None)}
+        self.host = f"127.0.0.1:{listening.getsockname()[1]}"
+        service = make_service(app, auth=self.who, limits=UNLIMITED)
+        config = uvicorn.Config(service, log_level="info", lifespan="off", timeout_keep_alive=1)
+        self.server = uvicorn.Server(config)
+        self.people = {
+            name: Principal(name=name, scopes=READ, owner=owner)
+            for name, owner in {"ana": "ana", "bob": "bob", "root": "*"}.items()
+        }
         self.go = asyncio.Event()
 
-    async def who(self, request: Request) -> Person | None:
+    async def who(self, request: Request) -> Principal | None:
         return self.people.get(request.headers.get("x-person", ""))
 
     def client(self, person: str | None = None, **headers: str) -> httpx.AsyncClient:
@@ -46,10 +50,7 @@ class House:
 async def open_house(url: str) -> AsyncIterator[House]:
     app = Penstock(url, name="house")
     listening = socket.create_server(("127.0.0.1", 0))
-    service = FastAPI()
-    server = uvicorn.Server(uvicorn.Config(service, log_level="info", lifespan="off", timeout_keep_alive=1))
-    house = House(app, server, listening.getsockname()[1])
-    service.include_router(events_router(app, house.who))
+    house = House(app, listening)
 
     @app.task
     async def wait(ctx: Context) -> None:
@@ -58,14 +59,14 @@ async def open_house(url: str) -> AsyncIterator[House]:
 
     async with app:
         app.feed._settled_after = 0.0
-        serving = asyncio.create_task(server.serve([listening]))
-        while not server.started:
+        serving = asyncio.create_task(house.server.serve([listening]))
+        while not house.server.started:
             await asyncio.sleep(0.01)
         try:
             yield house
         finally:
             house.go.set()
-            server.should_exit = True
+            house.server.should_exit = True
             await asyncio.wait_for(serving, PATIENCE)
 
 

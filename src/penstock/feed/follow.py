@@ -16,6 +16,7 @@ KIND = "secret"
 KEY = "follow"
 TTL = 3_600.0  # seconds for which a token holds
 REMEMBERED = 60.0  # seconds for which the secret is not looked up again
+PREFIX = "psf_"
 MAX_TOKEN = 300  # characters
 _SECRET_BYTES = 32
 _TOKEN = re.compile(r"psf_(?P<job>[^.]{1,200})\.(?P<expires>[0-9]{1,12})\.(?P<mac>[0-9a-f]{64})")
@@ -33,7 +34,7 @@ class FollowTokens:
     async def make(self, job_id: str, ttl: float = TTL) -> str:
         """A token for this job."""
         expires = int(self._now() + ttl)
-        return f"psf_{job_id}.{expires}.{_sign(await self._known(), job_id, expires)}"
+        return f"{PREFIX}{job_id}.{expires}.{_sign(await self._known(), job_id, expires)}"
 
     async def check(self, token: str, job_id: str) -> float | None:
         """For how many seconds it holds for this job; None: it does not."""

@@ -73,6 +73,7 @@ class Accepted(BaseModel):
     job_id: str
     status: Status
     duplicate: bool  # the key was taken: this is the job that holds it
+    follow: str | None = None  # a token for `GET /jobs/{job_id}/events`, for an hour
 
 
 class JobView(BaseModel):

@@ -36,13 +36,19 @@ class EventStream(Response):
     """Sends the frames of `source` until they end, `may` says no, or the client or the server goes."""
 
     def __init__(
-        self, listening: AbstractAsyncContextManager[Subscription], source: Source, may: May
+        self,
+        listening: AbstractAsyncContextManager[Subscription],
+        source: Source,
+        may: May,
+        seconds: float,
     ) -> None:
         super().__init__(headers=HEADERS)
         del self.headers["content-length"]
         self._listening = listening
         self._source = source
         self._may = may
+        self._ends_at = time.monotonic() + seconds
+        self._tick = min(TICK, seconds)
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
         async with self._listening as listener:
@@ -60,16 +66,19 @@ class EventStream(Response):
         await line.end()
 
     async def _say_all(self, line: _Line, listener: Subscription) -> None:
-        async for frames in self._source(listener):
+        async for frames in self._source(listener, self._tick):
             if frames:
                 await line.say(frames)
             elif line.silent_for >= HEARTBEAT:
                 await line.say([b":\n\n"])
-            if server_is_leaving() or not await self._may():
+            if self._is_over() or not await self._may():
                 return
 
+    def _is_over(self) -> bool:
+        return server_is_leaving() or time.monotonic() >= self._ends_at
 
-Source: TypeAlias = Callable[[Subscription], AsyncIterator[list[bytes]]]
+
+Source: TypeAlias = Callable[[Subscription, float], AsyncIterator[list[bytes]]]
 
 
 class _Line:
@@ -111,10 +120,10 @@ class _Line:
         self._spoke_at = time.monotonic()
 
 
-async def all_events(listener: Subscription) -> AsyncIterator[list[bytes]]:
+async def all_events(listener: Subscription, tick: float) -> AsyncIterator[list[bytes]]:
     """What the listener hears, as frames; empty now and then, so that the stream can be looked after."""
     while True:
-        heard = await listener.take(TICK)
+        heard = await listener.take(tick)
         if not heard and listener.cut:
             return
         yield [frame_of(each) for each in heard]

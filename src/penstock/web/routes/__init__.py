@@ -5,6 +5,7 @@ from penstock.web.routes import (
     breakers,
     dead,
     enqueue,
+    events,
     flows,
     hooks,
     jobs,
@@ -14,4 +15,4 @@ from penstock.web.routes import (
     tasks,
 )
 
-ROUTES = (enqueue, jobs, dead, queues, schedules, breakers, flows, tasks, audit, hooks, openapi)
+ROUTES = (enqueue, jobs, events, dead, queues, schedules, breakers, flows, tasks, audit, hooks, openapi)
