@@ -9,17 +9,19 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from penstock.engine import Engine
 from penstock.feed.reader import Feed
 from penstock.feed.rooms import RESYNC, job_room, owner_room, queue_room, rooms_of
 from penstock.feed.subscription import MAX_BUFFERED, Heard, Resync
+from penstock.model.access import Principal, Scope
 from penstock.model.errors import EngineError, MissingExtra
 
 try:
     import socketio
     from engineio.packet import MESSAGE, Packet
+    from socketio.packet import EVENT
 except ImportError as _missing:
     raise MissingExtra(
         'Socket.IO needs python-socketio; install it with: pip install "penstock[socketio]"'
@@ -33,15 +35,7 @@ FAREWELL = 5.0  # seconds for a client that is too slow to take its last word
 REFUSED = {"error": "there is no such thing, or it is not yours"}
 
 
-class Viewer(Protocol):
-    """Who asks."""
-
-    @property
-    def sees(self) -> str | None:
-        """The owner whose jobs may be seen; None: everybody's."""
-
-
-Authenticate = Callable[[Any], Awaitable[Viewer | None]]  # of what the client gives as `auth`
+Authenticate = Callable[[Any], Awaitable[Principal | None]]  # of what the client gives as `auth`
 
 
 class JobRooms:
@@ -60,7 +54,7 @@ class JobRooms:
         self._tokens = feed.tokens
         self._authenticate = authenticate
         self._given: dict[str, Any] = {}  # what each client gave to be let in
-        self._sees: dict[str, Viewer] = {}
+        self._known: dict[str, Principal] = {}
         server.on("connect", self._connected)
         server.on("disconnect", self._gone)
         server.on("follow", self._follow)
@@ -88,14 +82,14 @@ class JobRooms:
 
     # -- clients ----------------------------------------------------------------------------------------
     async def _connected(self, sid: str, _: Mapping[str, Any], auth: Any = None) -> None:
-        viewer = await self._authenticate(auth)
-        if viewer is not None:
+        principal = await self._authenticate(auth)
+        if principal is not None:
             self._given[sid] = auth
-            self._sees[sid] = viewer
+            self._known[sid] = principal
 
     async def _gone(self, sid: str, *_: object) -> None:
         self._given.pop(sid, None)
-        self._sees.pop(sid, None)
+        self._known.pop(sid, None)
 
     async def _follow(self, sid: str, wish: Any) -> Mapping[str, str]:
         room = await self._room(sid, wish) if isinstance(wish, dict) else None
@@ -114,18 +108,18 @@ class JobRooms:
     async def _room(self, sid: str, wish: dict[str, Any]) -> str | None:
         """The room that is wished for, where it may be entered."""
         room = _named(wish)
-        viewer = self._sees.get(sid)
-        if room is None:
-            return None
+        return room if room is not None and await self._may_enter(sid, wish) else None
+
+    async def _may_enter(self, sid: str, wish: dict[str, Any]) -> bool:
         if isinstance(token := wish.get("token"), str) and "job" in wish:
-            return room if await self._tokens.check(token, wish["job"]) is not None else None
-        if viewer is None:
-            return None
-        if viewer.sees is None:
-            return room
-        if "job" in wish:
-            return room if await self._owner_of(wish["job"]) == viewer.sees else None
-        return room if wish.get("owner") == viewer.sees else None
+            return await self._tokens.check(token, wish["job"]) is not None
+        principal = self._known.get(sid)
+        if principal is None or not principal.may(Scope.READ):
+            return False
+        if principal.sees_all:
+            return True
+        owner = await self._owner_of(wish["job"]) if "job" in wish else wish.get("owner")
+        return principal.owns(owner)
 
     async def _owner_of(self, job_id: str) -> str | None:
         job = await self._engine.get(job_id)
@@ -137,23 +131,31 @@ class JobRooms:
     # -- who may stay -----------------------------------------------------------------------------------
     async def _look_after_clients(self) -> None:
         for sid, given in list(self._given.items()):
-            viewer = await self._authenticate(given)
-            if viewer is None or viewer.sees != self._sees[sid].sees:
+            if await self._authenticate(given) != self._known.get(sid):
                 await self._server.disconnect(sid)
         for client in list(self._server.eio.sockets.values()):
-            if client.queue.qsize() > MAX_BUFFERED and not client.closed:
-                self._server.start_background_task(self._cut, client)
+            if client.queue.qsize() > MAX_BUFFERED:
+                await self._cut(client)
 
     async def _cut(self, client: Any) -> None:
-        """In the place of all that it did not take: one word that something is missing."""
+        """In the place of all that it did not take: one word that something is missing; and nothing after."""
+        sid = self._server.manager.sid_from_eio_sid(client.sid, "/")
+        for room in self._server.rooms(sid) if sid else ():
+            if room != sid:
+                await self._server.leave_room(sid, room)
         while not client.queue.empty():
             client.queue.get_nowait()
             client.queue.task_done()
-        word = self._server.packet_class(2, namespace="/", data=[RESYNC, {"reason": "slow"}]).encode()
-        client.queue.put_nowait(Packet(MESSAGE, word))
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(FAREWELL):
-                await client.close(wait=True)
+        word = self._server.packet_class(EVENT, namespace="/", data=[RESYNC, {"reason": "slow"}])
+        client.queue.put_nowait(Packet(MESSAGE, word.encode()))
+        self._server.start_background_task(_close_when_told, client)
+
+
+async def _close_when_told(client: Any) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(FAREWELL):
+            await client.queue.join()
+    await client.close(wait=False)
 
 
 def _named(wish: dict[str, Any]) -> str | None:
