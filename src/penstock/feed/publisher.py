@@ -25,7 +25,8 @@ log = logging.getLogger("penstock.feed")
 
 MAX_WAITING = 10_000  # events not published yet; beyond it they are dropped, and counted
 BATCH = 500  # events in one call
-GATHER = 0.1  # seconds that the first event of a batch waits for others
+GATHER = 0.1  # seconds between batches of a worker
+ADDED_WITHIN = 0.05  # seconds that what a client tells waits for more
 AWAY = 1.0  # seconds before the engine is asked again
 LAST_WORDS = 1.0  # seconds for what is not told yet at the end
 
@@ -88,9 +89,13 @@ class WorkerPublisher(Publisher):
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
         self._something = asyncio.Event()
+        self._told: deque[JobEvent] = deque()  # since the last look: they wait until the next
 
     def tell(self, event: JobEvent) -> None:
-        super().tell(event)
+        if len(self._waiting) + len(self._told) < MAX_WAITING:
+            self._told.append(event)
+        else:
+            self._drop(1)
         self._something.set()
 
     async def run(self) -> None:
@@ -101,19 +106,34 @@ class WorkerPublisher(Publisher):
                 await self._publish_within(left)
             await self.look()
 
+    async def look(self) -> None:
+        await super().look()
+        if not self.on:
+            self._told.clear()
+
+    async def last_words(self) -> None:
+        self._ripen()
+        await super().last_words()
+
     async def _publish_within(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._something.wait()
-        except TimeoutError:
-            return
-        self._something.clear()
+        if not (self._told or self._waiting):
+            self._something.clear()
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._something.wait()
+            except TimeoutError:
+                return
+        # Each event waits for at least as long as a client takes to tell of the job that it has put in.
         await asyncio.sleep(GATHER)
         try:
             await self.flush()
         except EngineUnavailable:
-            self._something.set()
             await asyncio.sleep(AWAY)
+        self._ripen()
+
+    def _ripen(self) -> None:
+        self._waiting.extend(self._told)
+        self._told.clear()
 
 
 class ClientPublisher(Publisher):
@@ -135,9 +155,9 @@ class ClientPublisher(Publisher):
             self._telling = asyncio.create_task(self._tell_all())
 
     async def _tell_all(self) -> None:
-        # At once, so that `added` is there before the `started` of the worker, which waits for others.
         try:
             while self._waiting:
+                await asyncio.sleep(ADDED_WITHIN)
                 if time.monotonic() >= self._look_at:
                     self._look_at = time.monotonic() + jittered(CLIENTS_LOOK_EVERY)
                     await self.look()

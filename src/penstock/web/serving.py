@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import sys
+
 import uvicorn
 from fastapi import FastAPI
 
@@ -10,6 +13,9 @@ from penstock.model.errors import InvalidOption
 from penstock.model.hosts import is_loopback
 
 GRACE = 10  # seconds that requests under way get to end
+BACKLOG = 2_048
+SEND_BUFFER = 65_536  # bytes that the kernel keeps for a client
+NOT_TAKEN = 20_000  # milliseconds after which a client that takes nothing of what was sent is gone
 
 
 async def check_address(app: Penstock, host: str) -> None:
@@ -38,4 +44,18 @@ async def serve(service: FastAPI, host: str, port: int, log_level: str) -> None:
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=16_384,
     )
-    await uvicorn.Server(config).serve()
+    with listening(host, port) as door:
+        await uvicorn.Server(config).serve([door])
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket whose connections hold little of what nobody reads, and not for long.
+
+    The kernel would keep megabytes for each client, and for as long as a client that never reads lives.
+    """
+    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    door = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+    if sys.platform == "linux":
+        door.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, NOT_TAKEN)
+    return door
