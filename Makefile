@@ -10,7 +10,7 @@ PYTHON ?= python3
 # Half of the tests wait for processes and servers more than they work.
 TESTERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 
-.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger own-table listeners node dst lock clean
+.PHONY: help demo test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger own-table fuzz listeners node dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -99,6 +99,9 @@ listeners: $(VENV)/.dev ## 500 clients hear live events, 50 of them never read, 
 
 node: $(VENV)/.dev ## Job events reach Socket.IO clients on two Python replicas and on one of Node (needs node and npm)
 	$(BIN)/python -m tests.node.reach
+
+fuzz: $(VENV)/.dev ## Send thousands of made-up requests to the HTTP service, by its OpenAPI document
+	PYTHONPATH=tests $(BIN)/python -m web.fuzz
 
 dst: $(VENV)/.dev ## Compare schedules with every minute of 2015 to 2035 in 30 zones (40 minutes)
 	$(BIN)/python -m tests.unit.dst_oracle

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 
 import uvicorn
@@ -9,7 +10,7 @@ from starlette.requests import Request
 
 from penstock import Penstock
 from penstock.web import Limits, Principal, Scope, make_service
-from penstock.web.serving import listening
+from penstock.web.serving import hold_little
 
 EVERYBODY = Principal(name="anybody", scopes=frozenset({Scope.READ}), owner="*")
 
@@ -34,7 +35,8 @@ async def serve(url: str) -> None:
     config = uvicorn.Config(
         make_service(app, auth=anybody, limits=limits), log_level="critical", lifespan="off"
     )
-    with listening("127.0.0.1", 0) as door:
+    with socket.create_server(("127.0.0.1", 0), backlog=2_048) as door:
+        hold_little(door)
         async with app:
             print(door.getsockname()[1], flush=True)
             await uvicorn.Server(config).serve([door])

@@ -62,7 +62,7 @@ def as_expected(route: GuardedRoute | None, who: str | None, answer: httpx.Respo
     return status in {200, 202, 400, 404}
 
 
-# -- owners --------------------------------------------------------------------------------------------------
+# -- owners --------------------------------------------------------------------------
 async def furnished(shop: Shop) -> dict[str, str]:
     """Things of ana's, of each kind that has an owner."""
     dead = await shop.dead("ana")

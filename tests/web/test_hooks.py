@@ -99,7 +99,7 @@ async def test_a_signed_body_that_cannot_be_read_is_400_and_may_be_sent_again(
     assert await jobs(shop) == []
 
 
-# -- signatures ----------------------------------------------------------------------------------------------
+# -- signatures --------------------------------------------------------------------------
 def test_secrets_are_rotated_by_either_side() -> None:
     assert verify([NEW, OLD], sign([OLD], BODY, 1_000), BODY, 1_000.0)
     assert verify([OLD], sign([NEW, OLD], BODY, 1_000), BODY, 1_000.0)

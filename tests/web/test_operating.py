@@ -1,4 +1,4 @@
-"""What operators do over HTTP: dead letters, queues, schedules, breakers, flows; and that it is written down."""
+"""What operators do over HTTP: dead letters, queues, schedules, breakers, flows; and the log of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def actions(shop: Shop) -> list[tuple[str, str, str, str]]:
     return [(e["who"], e["action"], e["target"], e["outcome"]) for e in entries]
 
 
-# -- dead letters --------------------------------------------------------------------------------------------
+# -- dead letters --------------------------------------------------------------------------
 async def test_a_dead_letter_is_shown_without_payload_and_traceback_but_to_those_who_may(shop: Shop) -> None:
     dead = await shop.dead("ana")
     listed = (await shop.ask("GET", "/dead-letters", "ana")).json()["dead_letters"]
@@ -103,7 +103,7 @@ async def test_many_recovered_at_once_come_back_at_a_rate(shop: Shop) -> None:
     assert states == ["waiting", "delayed", "delayed"]
 
 
-# -- queues, workers, breakers ---------------------------------------------------------------------------------
+# -- queues, workers, breakers --------------------------------------------------------------------------
 async def test_queues_are_counted_paused_and_resumed(shop: Shop) -> None:
     await shop.enqueue()
     queues = {q["name"]: q for q in (await shop.ask("GET", "/queues", "reader")).json()["queues"]}
@@ -135,7 +135,7 @@ async def test_breakers_are_listed_opened_and_reset(shop: Shop) -> None:
     assert (await shop.ask("POST", "/breakers/nope/reset", "operator")).status_code == 404
 
 
-# -- schedules, flows, tasks -----------------------------------------------------------------------------------
+# -- schedules, flows, tasks --------------------------------------------------------------------------
 async def test_a_schedule_is_shown_with_its_next_runs_fired_and_paused(shop: Shop) -> None:
     (listed,) = (await shop.ask("GET", "/schedules", "reader")).json()["schedules"]
     assert (listed["id"], listed["task"], listed["cron"], listed["synced"]) == (
@@ -184,7 +184,7 @@ async def test_the_catalogue_has_the_schema_of_every_payload(shop: Shop) -> None
     assert (await shop.ask("GET", "/tasks/nope", "ana")).status_code == 404
 
 
-# -- audit ---------------------------------------------------------------------------------------------------
+# -- audit --------------------------------------------------------------------------
 async def test_every_action_leaves_one_entry_with_who_why_before_and_after(shop: Shop) -> None:
     job, dead = await shop.enqueue(delay=600), await shop.dead()
     other = await shop.enqueue(delay=600)

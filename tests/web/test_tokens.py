@@ -117,7 +117,7 @@ async def test_a_token_may_have_a_rate_of_its_own(app: Penstock) -> None:
         assert [await status(shop, made.text) for _ in range(2)] == [200, 429]
 
 
-# -- without tokens --------------------------------------------------------------------------------------------
+# -- without tokens --------------------------------------------------------------------------
 def local(
     shop: Shop, host: str = "127.0.0.1", at: str = "127.0.0.1:8000", **headers: str
 ) -> httpx.AsyncClient:

@@ -1,4 +1,4 @@
-"""Dead letters: list, show, recover, recover many."""
+"""Dead letters: list, show, recover, recover many, remove."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from penstock.audit import Actor
-from penstock.bulk import RECOVER_RATE
+from penstock.bulk import RECOVER_RATE, told
 from penstock.cli import common
 from penstock.cli.common import (
     AfterOption,
@@ -40,7 +40,7 @@ from penstock.model.errors import InvalidOption
 from penstock.model.job import DeadLetter
 
 app = typer.Typer(no_args_is_help=False)
-HELP = "List and recover dead letters: jobs that could not be done."
+HELP = "List, recover and remove dead letters: jobs that could not be done."
 
 ReasonOption = Annotated[str | None, typer.Option(help="Only this reason, such as exhausted or crash-loop")]
 SinceOption = Annotated[str | None, typer.Option(help="Failed in the last 30s, 15m, 2h, 7d")]
@@ -171,6 +171,40 @@ def recover_all(
     else:
         pace = f", due at {rate:g} per second" if len(ids) > 1 else ", due now"
         say(f"Recovered {counted(len(ids), 'job')}{pace}." if ids else _nothing(where, app_ref))
+
+
+@app.command()
+def purge(
+    job_id: Annotated[str | None, typer.Argument(help="The job whose dead letter goes")] = None,
+    app_ref: AppOption = None,
+    queue: QueueOption = None,
+    task: TaskOption = None,
+    reason: ReasonOption = None,
+    since: SinceOption = None,
+    count: Annotated[
+        int | None, typer.Option(min=0, help="How many match, exactly; asked for where it is not given")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove one dead letter, or all that match.
+
+    Their jobs cannot be recovered any more.
+    """
+    if job_id is not None:
+        with_ops(app_ref, lambda ops: ops.purge(job_id))
+        removed = 1
+    else:
+        where = _where(queue, task, reason, since)
+        chosen = with_ops(app_ref, lambda ops: ops.bulk.chosen("purge", where))
+        if count is None:
+            say(f"{counted(len(chosen.ids), 'dead letter')} match: {told(where)}.")
+            count = typer.prompt("How many are to be removed? Type the number", type=int, err=True)
+        exactly = count
+        removed = with_ops(app_ref, lambda ops: ops.bulk.purge(where, exactly, chosen.confirm))
+    if as_json:
+        print_json({"purged": removed})
+    else:
+        say(f"Removed {counted(removed, 'dead letter')}.")
 
 
 async def _recover_all(ref: str | None, where: DeadFilter, rate: float, limit: int | None) -> list[str]:

@@ -57,7 +57,7 @@ class Doorway:
             return
         principal = await self.principal(request)
         if principal is None:
-            raise _unknown(self._wrong, address)
+            raise self._unknown(address, wrong="authorization" in request.headers)
         _hold(self._tokens, principal.name, principal.rate)
         if not principal.may(need.scope):
             raise Refusal(403, "forbidden", f"this needs a token with the scope {need.scope}")
@@ -70,8 +70,13 @@ class Doorway:
         _hide(request)
         left = await (await self.feed()).tokens.check(token, request.path_params["job_id"])
         if left is None:
-            raise _unknown(self._wrong, request.client.host if request.client else "")
+            raise self._unknown(request.client.host if request.client else "", wrong=True)
         return time.monotonic() + left
+
+    def _unknown(self, address: str, *, wrong: bool) -> Refusal:
+        if wrong:
+            _hold(self._wrong, address)
+        return Refusal(401, "unauthorized", "a valid token is needed", headers=_CHALLENGE)
 
     async def principal(self, request: Request) -> Principal | None:
         """Who asks; asked again while a stream is open."""
@@ -106,11 +111,6 @@ class Doorway:
         while self._opened:
             self._opened -= 1
             await self.app.aclose()
-
-
-def _unknown(wrong: Rates, address: str) -> Refusal:
-    _hold(wrong, address)
-    return Refusal(401, "unauthorized", "a valid token is needed", headers=_CHALLENGE)
 
 
 def follow_token(request: Request) -> str | None:

@@ -83,9 +83,8 @@ def limited(seconds: float) -> Refusal:
     return Refusal(429, "rate_limited", "too many requests; wait and try again", headers=wait)
 
 
-def unavailable() -> Refusal:
-    wait = {"Retry-After": f"{RETRY_AFTER}"}
-    return Refusal(503, "unavailable", "jobs cannot be reached now; try again", headers=wait)
+def unavailable(message: str = "jobs cannot be reached now; try again") -> Refusal:
+    return Refusal(503, "unavailable", message, headers={"Retry-After": f"{RETRY_AFTER}"})
 
 
 def refusal_of(error: PenstockError) -> Refusal:

@@ -11,9 +11,9 @@ from fastapi import FastAPI
 from penstock.app import Penstock
 from penstock.model.errors import InvalidOption
 from penstock.model.hosts import is_loopback
+from penstock.runtime import signals
 
 GRACE = 10  # seconds that requests under way get to end
-BACKLOG = 2_048
 SEND_BUFFER = 65_536  # bytes that the kernel keeps for a client
 NOT_TAKEN = 20_000  # milliseconds after which a client that takes nothing of what was sent is gone
 
@@ -44,18 +44,19 @@ async def serve(service: FastAPI, host: str, port: int, log_level: str) -> None:
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=16_384,
     )
-    with listening(host, port) as door:
+    # Uvicorn answers the signals, and raises them once more when it has ended: that is then no news.
+    signals.answer_by(lambda: None)
+    with config.bind_socket() as door:
+        hold_little(door)
         await uvicorn.Server(config).serve([door])
+    signals.ignore()
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket whose connections hold little of what nobody reads, and not for long.
+def hold_little(door: socket.socket) -> None:
+    """Connections keep little of what nobody reads, and not for long.
 
-    The kernel would keep megabytes for each client, and for as long as a client that never reads lives.
+    The kernel would keep megabytes for each client, and for as long as one that never reads lives.
     """
-    family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    door = socket.create_server(address[:2], family=family, backlog=BACKLOG)
     door.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
     if sys.platform == "linux":
         door.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, NOT_TAKEN)
-    return door

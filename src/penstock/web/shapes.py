@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
 from penstock.model.errors import MAX_SECONDS
 from penstock.model.names import MAX_TEXT
 from penstock.model.states import State, Status
 
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]")
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
@@ -18,6 +20,13 @@ def _storable(text: str) -> str:
     if "\x00" in text or any("\ud800" <= c <= "\udfff" for c in text):
         raise ValueError("holds a character that cannot be stored")
     return text
+
+
+def _written_out(given: object) -> object:
+    """As RFC 3339 has it: a mere number would be read as one of seconds."""
+    if not isinstance(given, str) or not _DATE.match(given):
+        raise ValueError("is not written as 2026-01-31T12:00:00Z")
+    return given
 
 
 def _within_reach(at: datetime) -> datetime:
@@ -28,7 +37,7 @@ def _within_reach(at: datetime) -> datetime:
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}$")]
 Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_storable)]
 Words = Annotated[str, Field(max_length=500), AfterValidator(_storable)]
-Instant = Annotated[AwareDatetime, AfterValidator(_within_reach)]
+Instant = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_within_reach)]
 Count = Annotated[int, Field(ge=0)]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Header, Path, Request
@@ -10,15 +12,20 @@ from fastapi.responses import JSONResponse
 from penstock.model.access import Principal, Scope
 from penstock.model.errors import EngineError, InvalidOption
 from penstock.model.states import status_of
+from penstock.tasks.handle import JobHandle
 from penstock.tasks.task import Task
 from penstock.web.doorway import Doorway, ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.keys import stored_key
-from penstock.web.refusals import RESPONSES, Field, Refusal, invalid
+from penstock.web.refusals import RESPONSES, Field, Refusal, invalid, unavailable
 from penstock.web.shapes import Accepted, NewJob, Text
 
 # One template for both: OpenAPI knows no two that differ only in the names of their parts.
 QueueName = Annotated[str, Path(alias="id", description="The name of a queue")]
+
+ANSWER_WITHIN = 4.0  # seconds
+
+_under_way: set[asyncio.Task[JobHandle[Any]]] = set()  # held, so that they are not dropped half-way
 
 
 def register(service: FastAPI) -> None:
@@ -39,7 +46,7 @@ async def enqueue(
     using["key"] = stored_key(principal, _key(job, idempotency_key))
     await doorway.open()
     try:
-        handle = await task.using(**using).aenqueue(**job.payload)
+        handle = await _soon(task.using(**using).aenqueue(**job.payload))
     except InvalidOption as error:
         raise invalid("the job cannot be enqueued with these options") from error
     if handle.duplicate and not principal.sees_all:
@@ -55,6 +62,23 @@ async def _follow(doorway: Doorway, job_id: str) -> str | None:
         return await (await doorway.feed()).tokens.make(job_id)
     except EngineError:
         return None
+
+
+async def _soon(sending: Coroutine[Any, Any, JobHandle[Any]]) -> JobHandle[Any]:
+    """The answer; where it takes too long, because the engine's was lost, that it is not known yet."""
+    task = asyncio.create_task(sending)
+    _under_way.add(task)
+    task.add_done_callback(_landed)
+    done, _ = await asyncio.wait({task}, timeout=ANSWER_WITHIN)
+    if not done:
+        raise unavailable("it is not known yet whether the job was accepted; ask again with the same key")
+    return task.result()
+
+
+def _landed(task: asyncio.Task[JobHandle[Any]]) -> None:
+    _under_way.discard(task)
+    if not task.cancelled():
+        task.exception()  # who waited for it has been told, or has been told that it is not known
 
 
 def _task(doorway: Doorway, queue: str, job: NewJob) -> Task[Any, Any]:
