@@ -70,7 +70,20 @@ class Crowd:
             line.close()
         for _ in range(size.clients - size.deaf - size.gone):
             self._readers.append(asyncio.create_task(self._read()))
-        await asyncio.sleep(2.0)
+        await self._until_heard(len(self._readers))
+
+    async def _until_heard(self, more: int) -> None:
+        enough = self.heard + more
+        async with asyncio.timeout(30):
+            while self.heard < enough:
+                await asyncio.sleep(0.02)
+
+    async def hears(self, app: Penstock) -> bool:
+        """Whether everybody knows by now that somebody listens: then each of them hears of a job."""
+        before = self.heard
+        await _turn(app, 1)
+        await asyncio.sleep(1.0)
+        return self.heard - before >= 3 * len(self._readers)
 
     def _ask(self) -> socket.socket:
         line = socket.socket()
@@ -111,12 +124,15 @@ async def measure(size: Size, folder: Path, url: str | None = None) -> Found:
         crowd = Crowd(port, size)
         await _turn(app, size.jobs // 4)  # everything is warm
         await crowd.come()
+        await _turn(app, size.jobs // 4)
         await crowd.go()
         before = _resident(server.pid)
         without, listening, grown = [], [], 0.0
         for _ in range(size.turns):
             without += await _turn(app, size.jobs)
             await crowd.come()
+            while not await crowd.hears(app):
+                pass
             listening += await _turn(app, size.jobs)
             grown = max(grown, _resident(server.pid) - before)
             await crowd.go()
