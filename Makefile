@@ -10,7 +10,7 @@ PYTHON ?= python3
 # Half of the tests wait for processes and servers more than they work.
 TESTERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 
-.PHONY: help demo ui test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger own-table fuzz dst lock clean
+.PHONY: help demo ui test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger own-table fuzz listeners node dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -107,6 +107,12 @@ ledger: $(VENV)/.dev ## Flush and kill Redis under load, kill workers: the ledge
 
 own-table: $(VENV)/.dev ## Kill one of eight instances over 205,000 rows of a user's own table every second; each has one output
 	$(BIN)/python -m tests.chaos.own_table
+
+listeners: $(VENV)/.dev ## 500 clients hear live events, 50 of them never read, 50 vanish: memory and the latency of jobs
+	$(BIN)/python -m tests.chaos.listeners
+
+node: $(VENV)/.dev ## Job events reach Socket.IO clients on two Python replicas and on one of Node (needs node and npm)
+	$(BIN)/python -m tests.node.reach
 
 fuzz: $(VENV)/.dev ## Send thousands of made-up requests to the HTTP service, by its OpenAPI document
 	PYTHONPATH=tests $(BIN)/python -m web.fuzz

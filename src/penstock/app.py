@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.audit import Actor
 from penstock.engine import Engine
+from penstock.feed.reader import Feed
 from penstock.health import Health, HealthCheck, Thresholds, unreachable
 from penstock.lent import AsyncConnection, SyncConnection, lent
 from penstock.model.clock import Clock, EngineClock
@@ -395,6 +396,11 @@ class Penstock(Scheduling, Tabling, Hooking):
         return self._access.run(once, twin)
 
     # -- work -----------------------------------------------------------------------------------------
+    @property
+    def feed(self) -> Feed:
+        """What happens to jobs, as it happens; for an app that is open on the running event loop."""
+        return self._access.feed
+
     @property
     def ops(self) -> Ops:
         """Everything a person may ask or do, over the open engine."""

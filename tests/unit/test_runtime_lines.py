@@ -157,7 +157,7 @@ def held_up(loop: asyncio.AbstractEventLoop) -> tuple[links.Line, asyncio.Event]
             begun.set()
             await asyncio.Event().wait()
 
-    return Lines(None, None, "worker").line(Running(CLAIM, loop)), begun  # type: ignore[arg-type]
+    return Lines(None, None, "worker", None, frozenset()).line(Running(CLAIM, loop)), begun  # type: ignore[arg-type]
 
 
 def test_an_errand_of_a_thread_whose_worker_is_gone_is_not_done() -> None:

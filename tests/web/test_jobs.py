@@ -13,7 +13,7 @@ SEND = {"task": "send", "payload": {"to": "ana@example.com"}}
 async def test_a_job_is_accepted_with_202_and_can_be_asked_for(shop: Shop) -> None:
     answer = await shop.ask("POST", "/jobs/email_queue", json=SEND)
     assert answer.status_code == 202
-    assert answer.json().keys() == {"job_id", "status", "duplicate"}
+    assert answer.json().keys() == {"job_id", "status", "duplicate", "follow"}
     assert (answer.json()["status"], answer.json()["duplicate"]) == ("pending", False)
     job = (await shop.ask("GET", f"/jobs/{answer.json()['job_id']}")).json()
     assert (job["status"], job["queue"], job["task"], job["attempts_made"]) == (

@@ -1,4 +1,4 @@
-"""What is told of runs once their ends are written: in the log, and in counts that the engine keeps."""
+"""What is told of runs: in the log, to those who watch, and in counts that the engine keeps."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from penstock.engine import Engine, Judge, Rescued, Sample, Settlement
 from penstock.engine.counting import MAX_SAMPLES
+from penstock.feed import events as live
+from penstock.feed.publisher import Publisher
 from penstock.model.decide import judge
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown
 from penstock.model.job import Claim, Held
@@ -29,14 +31,29 @@ Now = Callable[[], float]  # seconds since the epoch, as near to the engine's cl
 class Account:
     """Touched by the event loop only."""
 
-    def __init__(self, engine: Engine, now: Now = time.time, *, counts: bool = True) -> None:
+    def __init__(
+        self, engine: Engine, now: Now = time.time, *, counts: bool = True, feed: Publisher | None = None
+    ) -> None:
         self._engine = engine
+        self._feed = feed or Publisher(engine)  # one that is not on tells nobody
         self._now = now
         self._tally = Tally() if counts else None
         self._untold: list[Sample] = []  # what the engine was away for
         self._ended: dict[str, tuple[Claim, float, Stop | None]] = {}  # by token: not written yet
 
     # -- what is told to it -------------------------------------------------------------------------
+    def started(self, claim: Claim) -> None:
+        """A handler begins."""
+        events.started(claim)
+        if self._feed.on:
+            self._feed.tell(live.started(claim))
+
+    def progressed(self, claim: Claim, progress: str) -> None:
+        """A handler told how far it is, and that is stored."""
+        events.progress(claim, progress)
+        if self._feed.on:
+            self._feed.tell(live.progress(claim, progress))
+
     def ended(self, running: Running) -> None:
         """A run ended; it counts when its end is accepted."""
         claim = running.claim
@@ -44,7 +61,7 @@ class Account:
 
     def settled(self, ends: Sequence[Settlement], accepted: Sequence[bool]) -> None:
         """The engine has answered for each end."""
-        taken, tally, told = self._ended.pop, self._tally, events.are_told()
+        taken, tally, told, watched = self._ended.pop, self._tally, events.are_told(), self._feed.on
         for (_, token, outcome, ran_for, _, then, _), written in zip(ends, accepted, strict=True):
             if (found := taken(token, None)) is None:  # it was handed back without having begun
                 continue
@@ -54,6 +71,8 @@ class Account:
                 tally.run(claim.queue, claim.task, outcome, wait, ran_for)
             if stop is not None or not written:
                 self._ended_badly(claim, stop, written=written)
+            if written and watched and (event := live.ended(claim, outcome, ran_for)) is not None:
+                self._feed.tell(event)
             if written and (told or type(outcome) is not Completed):
                 events.ended(claim, outcome, ran_for, at)
                 events.followed(claim, then)
@@ -68,6 +87,8 @@ class Account:
         if self._tally is not None:
             wait = at - ran_for - claim.due_at.timestamp()
             self._tally.run(claim.queue, claim.task, COMPLETED, wait, ran_for)
+        if self._feed.on and (event := live.ended(claim, COMPLETED, ran_for)) is not None:
+            self._feed.tell(event)
         events.ended(claim, COMPLETED, ran_for, at)
         events.followed(claim, running.then or ())
 

@@ -11,13 +11,13 @@ from typing import Any
 from penstock.engine import Engine, Settlement
 from penstock.model.errors import EngineError, EngineUnavailable
 from penstock.model.job import Claim, NewJob
+from penstock.runtime.account import Account
 from penstock.runtime.board import Board
 from penstock.runtime.errands import do_errand
 from penstock.runtime.running import Running, Stop
 from penstock.runtime.wire import Terms
 from penstock.tasks.errands import Errand
 from penstock.tasks.run_link import progress_text
-from penstock.telemetry import events
 
 log = logging.getLogger("penstock.worker")
 
@@ -29,9 +29,10 @@ class Lines:
     """Makes the line of each run, and carries what comes over it to the engine."""
 
     def __init__(
-        self, engine: Engine, board: Board, worker: str, unkept: frozenset[str] = frozenset()
+        self, engine: Engine, board: Board, worker: str, account: Account, unkept: frozenset[str]
     ) -> None:
         self._engine = engine
+        self.account = account
         self.board = board
         self.worker = worker
         self._unkept = unkept  # queues whose completed jobs leave no record
@@ -57,7 +58,7 @@ class Lines:
             log.warning("progress of job %s not stored: %s", claim.id, str(error) or "no answer in time")
         else:
             if accepted:
-                events.progress(claim, progress)
+                self.account.progressed(claim, progress)
             else:
                 log.warning("progress of job %s refused: it had passed on", claim.id)
 
@@ -149,7 +150,7 @@ class SoloLine:
 
     def begin(self) -> None:
         self._running.begin()
-        events.started(self._running.claim)
+        self._lines.account.started(self._running.claim)
 
     async def progress(self, text: str) -> None:
         await self._lines.send(self._running.claim, text)

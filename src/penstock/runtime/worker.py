@@ -12,6 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from penstock.engine import Engine, Orders, WorkerInfo
+from penstock.feed.publisher import WorkerPublisher
 from penstock.model.decide import End
 from penstock.model.errors import EngineError
 from penstock.runtime.account import Account
@@ -53,12 +54,13 @@ class Worker:
         self.board = board
         self._engine = engine
         self._registry = registry
-        self.account = Account(engine, options.now, counts=options.metrics)
+        self._feed = WorkerPublisher(engine)
+        self.account = Account(engine, options.now, counts=options.metrics, feed=self._feed)
         self._pump = Pump(engine, self.id, board, options, self.account)
         self._sweeper = Sweeper(engine, options, self.account)
         self._scheduler = Scheduler(engine, registry)
         solo = SoloPool(warm or Warm(options.app_ref))
-        lines = Lines(engine, board, self.id, options.unkept)
+        lines = Lines(engine, board, self.id, self.account, options.unkept)
         self.executor = Executor(registry, board, solo, lines, self._ended)
         self._pump.executor = self.executor
         self._watchdog = Watchdog(self._on_the_loop)
@@ -118,7 +120,8 @@ class Worker:
         await self._announce()
         if burst:
             await self._scheduler.catch_up()
-        upkeep = [self._sweeper.run(), self._scheduler.run(), self.account.run()]
+        await self._feed.look()
+        upkeep = [self._sweeper.run(), self._scheduler.run(), self.account.run(), self._feed.run()]
         tasks = [asyncio.create_task(loop) for loop in (self._pump.listen(), self._watch(), *upkeep)]
         pumping = asyncio.create_task(self._pump.run())
         stop = asyncio.create_task(self._until_idle(most) if burst else self._stopping.wait())
@@ -136,6 +139,7 @@ class Worker:
             await self._drop_all()
             await self.executor.close()
             await self.account.tell()
+            await self._feed.last_words()
 
     async def _announce(self) -> None:
         """Nothing is claimed before the engine knows the limits, and when jobs are due."""
@@ -164,6 +168,7 @@ class Worker:
             async with asyncio.timeout(LAST_WORDS):
                 while not (self._pump.told or self.expired):
                     await self._pump.round()
+        await self._feed.last_words()
 
     async def _first(self, *tasks: asyncio.Task[Any]) -> None:
         """Until one of the loops ends; one that broke tells why."""

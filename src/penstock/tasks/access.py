@@ -12,6 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from penstock.engine import Engine
+from penstock.feed.reader import Feed
 from penstock.model.errors import CalledInLoop, EngineError
 from penstock.tasks.home import Connect, Home, HomeLost, Opened, Work
 from penstock.tasks.portal import Portal
@@ -51,6 +52,15 @@ class Access:
         if not self._fits_here():
             raise EngineError("the app is open on another event loop, and its engine can be used there only")
         return engine
+
+    @property
+    def feed(self) -> Feed:
+        """What happens to jobs; EngineError where the app is not open on the event loop that runs here."""
+        self.engine  # noqa: B018 - refuses where it is not open
+        home = self._home
+        if home is None or home.opened is None or home.loop is not _running_loop():
+            raise EngineError("the app is not open on this event loop; use it inside `async with app:`")
+        return home.opened.feed
 
     @property
     def is_open(self) -> bool:

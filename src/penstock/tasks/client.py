@@ -98,7 +98,7 @@ class Client:
         refuse_in_loop("aenqueue")
         jobs, sent = self._admitted(calls)
         with tracing.enqueueing(jobs) as jobs:
-            answers = self.access.run(_put_together(jobs, sent), "aenqueue")
+            answers = self.access.run(_put_many(jobs, sent, together=True), "aenqueue")
         events.added(jobs, answers)
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
@@ -106,7 +106,7 @@ class Client:
         """Enqueue calls that are tied to each other: all or none, in one step."""
         jobs, sent = self._admitted(calls)
         with tracing.enqueueing(jobs) as jobs:
-            answers = await self.access.arun(_put_together(jobs, sent))
+            answers = await self.access.arun(_put_many(jobs, sent, together=True))
         events.added(jobs, answers)
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
@@ -175,15 +175,22 @@ class Client:
 
 
 def _put(job: NewJob, sent: bool) -> Work[Enqueued]:
-    return lambda opened, again: opened.gatherer.put(job, again=again or sent)
+    async def work(opened: Opened, again: bool) -> Enqueued:
+        answer = await opened.gatherer.put(job, again=again or sent)
+        opened.publisher.added((job,), (answer,))
+        return answer
+
+    return work
 
 
-def _put_many(jobs: Sequence[NewJob], sent: bool) -> Work[list[Enqueued]]:
-    return lambda opened, again: opened.gatherer.put_many(jobs, again=again or sent)
+def _put_many(jobs: Sequence[NewJob], sent: bool, *, together: bool = False) -> Work[list[Enqueued]]:
+    async def work(opened: Opened, again: bool) -> list[Enqueued]:
+        put = opened.gatherer.put_together if together else opened.gatherer.put_many
+        answers = await put(jobs, again=again or sent)
+        opened.publisher.added(jobs, answers)
+        return answers
 
-
-def _put_together(jobs: Sequence[NewJob], sent: bool) -> Work[list[Enqueued]]:
-    return lambda opened, again: opened.gatherer.put_together(jobs, again=again or sent)
+    return work
 
 
 async def _get(opened: Opened, job_id: str) -> Job:

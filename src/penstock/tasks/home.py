@@ -9,6 +9,8 @@ from concurrent.futures import Future, InvalidStateError
 from typing import Any, TypeAlias, TypeVar
 
 from penstock.engine import Engine
+from penstock.feed.publisher import ClientPublisher
+from penstock.feed.reader import Feed
 from penstock.tasks.gather import Gatherer
 from penstock.tasks.portal import Portal
 
@@ -21,11 +23,13 @@ LOOK = 0.5  # seconds between looks whether a borrowed loop still runs
 class Opened:
     """An open engine and the streams into it."""
 
-    __slots__ = ("engine", "gatherer")
+    __slots__ = ("engine", "feed", "gatherer", "publisher")
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.gatherer = Gatherer(engine)
+        self.publisher = ClientPublisher(engine)
+        self.feed = Feed(engine)
 
 
 # The second argument says whether the same work may have been done before, by a try whose answer was lost.
@@ -70,6 +74,8 @@ class Home:
         self._over = True
         if self.opened is not None:
             await self.opened.gatherer.drain()
+            await self.opened.publisher.close()
+            await self.opened.feed.close()
         guests = self._guests - {asyncio.current_task()}
         for guest in guests:
             guest.cancel()

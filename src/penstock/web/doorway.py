@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 
 from penstock.app import Penstock
 from penstock.audit import Actor
+from penstock.feed.follow import PREFIX
+from penstock.feed.reader import Feed
 from penstock.model.access import Principal
 from penstock.model.errors import EngineError
 from penstock.model.limits import Limit, parse_rate
@@ -47,9 +51,12 @@ class Doorway:
         _hold(self._addresses, address)
         if need.scope is None:
             return
-        principal = await self._principal(request)
+        if need.follow and (token := follow_token(request)) is not None:
+            request.state.follows_until = await self._follows(request, token)
+            return
+        principal = await self.principal(request)
         if principal is None:
-            raise self.stranger(request)
+            raise self.stranger(request, wrong="authorization" in request.headers)
         _hold(self._tokens, principal.name, principal.rate)
         if not principal.may(need.scope):
             raise Refusal(403, "forbidden", f"this needs a token with the scope {need.scope}")
@@ -57,13 +64,22 @@ class Doorway:
             raise Refusal(403, "forbidden", "this shows the work of all owners; it needs a token for all")
         request.state.principal = principal
 
-    def stranger(self, request: Request) -> Refusal:
-        """What somebody is told whom nobody knows; not for long, where they try again and again."""
-        if "authorization" in request.headers or request.method == "POST":
+    def stranger(self, request: Request, *, wrong: bool = True) -> Refusal:
+        """What somebody is told whom nobody knows; not for long, where they are wrong again and again."""
+        if wrong:
             _hold(self._wrong, request.client.host if request.client else "")
         return Refusal(401, "unauthorized", "a valid token is needed", headers=_CHALLENGE)
 
-    async def _principal(self, request: Request) -> Principal | None:
+    async def _follows(self, request: Request, token: str) -> float:
+        """Until when the job of the path may be followed with this token, by `time.monotonic()`."""
+        _hide(request)
+        left = await (await self.feed()).tokens.check(token, request.path_params["job_id"])
+        if left is None:
+            raise self.stranger(request)
+        return time.monotonic() + left
+
+    async def principal(self, request: Request) -> Principal | None:
+        """Who asks; asked again while a stream is open."""
         found = self._auth(request)
         return await found if inspect.isawaitable(found) else found
 
@@ -86,11 +102,36 @@ class Doorway:
         except EngineError:
             return False
 
+    async def feed(self) -> Feed:
+        """What happens to jobs, read on this loop; EngineUnavailable where the engine is away."""
+        app = await self.open()
+        try:
+            return app.feed
+        except EngineError:  # it is open, but elsewhere
+            async with self._opening:
+                await app.aopen()
+                self._opened += 1
+            return app.feed
+
     async def close(self) -> None:
         """Close the app as often as it was opened here."""
         while self._opened:
             self._opened -= 1
             await self.app.aclose()
+
+
+def follow_token(request: Request) -> str | None:
+    """In the query, for browsers' event sources, or as a bearer."""
+    kind, _, bearer = request.headers.get("authorization", "").partition(" ")
+    if kind.lower() == "bearer" and bearer.startswith(PREFIX):
+        return bearer
+    return request.query_params.get("token")
+
+
+def _hide(request: Request) -> None:
+    """Servers log the query once the answer begins, and the token must not be in it."""
+    others = [(name, value) for name, value in request.query_params.multi_items() if name != "token"]
+    request.scope["query_string"] = urlencode(others).encode()
 
 
 def _hold(rates: Rates, name: str, limit: Limit | None = None) -> None:

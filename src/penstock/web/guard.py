@@ -23,13 +23,16 @@ class Need(NamedTuple):
 
     scope: Scope | None
     everything: bool = False  # only for those who see the jobs of all owners
+    follow: bool = False  # or a follow token of the job that the path names
 
 
-def needs(scope: Scope | None, *, everything: bool = False) -> Callable[[Endpoint], Endpoint]:
+def needs(
+    scope: Scope | None, *, everything: bool = False, follow: bool = False
+) -> Callable[[Endpoint], Endpoint]:
     """Say what an endpoint needs."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
-        endpoint.__need__ = Need(scope, everything)  # type: ignore[attr-defined]
+        endpoint.__need__ = Need(scope, everything, follow)  # type: ignore[attr-defined]
         return endpoint
 
     return mark

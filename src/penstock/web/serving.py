@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import sys
+
 import uvicorn
 from fastapi import FastAPI
 
@@ -11,6 +14,8 @@ from penstock.model.hosts import is_loopback
 from penstock.runtime import signals
 
 GRACE = 10  # seconds that requests under way get to end
+SEND_BUFFER = 65_536  # bytes that the kernel keeps for a client
+NOT_TAKEN = 20_000  # milliseconds after which a client that takes nothing of what was sent is gone
 
 
 async def check_address(app: Penstock, host: str) -> None:
@@ -41,5 +46,17 @@ async def serve(service: FastAPI, host: str, port: int, log_level: str) -> None:
     )
     # Uvicorn answers the signals, and raises them once more when it has ended: that is then no news.
     signals.answer_by(lambda: None)
-    await uvicorn.Server(config).serve()
+    with config.bind_socket() as door:
+        hold_little(door)
+        await uvicorn.Server(config).serve([door])
     signals.ignore()
+
+
+def hold_little(door: socket.socket) -> None:
+    """Connections keep little of what nobody reads, and not for long.
+
+    The kernel would keep megabytes for each client, and for as long as one that never reads lives.
+    """
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+    if sys.platform == "linux":
+        door.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, NOT_TAKEN)

@@ -83,6 +83,7 @@ class Accepted(BaseModel):
     job_id: str
     status: Status
     duplicate: bool  # the key was taken: this is the job that holds it
+    follow: str | None = None  # a token for `GET /jobs/{job_id}/events`, for an hour
 
 
 class JobView(BaseModel):
@@ -460,3 +461,67 @@ class HealthView(BaseModel):
     dlq_size: Count
     problems: list[ProblemView]
     last_check: datetime
+
+
+# -- metrics -----------------------------------------------------------------------------------------------
+class CountedView(BaseModel):
+    """What workers have counted in a time."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    throughput_per_minute: float
+    error_rate: float
+    avg_processing_time_ms: float
+    p50_processing_time_ms: float
+    p95_processing_time_ms: float
+    p99_processing_time_ms: float
+    avg_wait_time_ms: float
+    p50_wait_time_ms: float
+    p95_wait_time_ms: float
+    p99_wait_time_ms: float
+    retries: float
+    dead_letters: float
+    rescued: float
+    lost_leases: float
+    timed_out: float
+
+
+class QueueStatsView(CountedView):
+    queue: str
+    waiting: Count
+    active: Count
+    completed: Count
+    failed: Count
+    delayed: Count
+    blocked: Count
+    cancelled: Count
+    paused: bool
+    oldest_waiting_s: float
+
+
+class TaskStatsView(CountedView):
+    queue: str
+    task: str
+
+
+class PointView(CountedView):
+    at: datetime
+
+
+class SeriesView(BaseModel):
+    points: list[PointView]
+
+
+class StatsView(BaseModel):
+    """Everything at one moment."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    timestamp: datetime
+    window_s: float
+    queues: list[QueueStatsView]
+    tasks: list[TaskStatsView]
+    dlq_size: Count
+    worker_count: Count
+    relay_lag_s: float | None
+    schedule_lateness_s: float

@@ -5,6 +5,7 @@ from penstock.web.routes import (
     breakers,
     dead,
     enqueue,
+    events,
     flows,
     health,
     hooks,
@@ -13,11 +14,12 @@ from penstock.web.routes import (
     queues,
     schedules,
     session,
+    stats,
     tasks,
     why,
 )
 
 ROUTES = (
-    enqueue, jobs, why, dead, queues, schedules, breakers, flows, tasks, audit, health, hooks, session,
-    openapi,
+    enqueue, jobs, events, why, dead, queues, schedules, breakers, flows, tasks, audit, health, stats,
+    hooks, session, openapi,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from fastapi import FastAPI, Header, Path, Request
 from fastapi.responses import JSONResponse
 
 from penstock.model.access import Principal, Scope
-from penstock.model.errors import InvalidOption
+from penstock.model.errors import EngineError, InvalidOption
 from penstock.model.states import status_of
 from penstock.tasks.handle import JobHandle
 from penstock.tasks.task import Task
@@ -52,9 +52,16 @@ async def enqueue(
     if handle.duplicate and not principal.sees_all:
         await _check_mine(request, handle.id)
     status = status_of(handle.state, started=False)
-    return JSONResponse(
-        {"job_id": handle.id, "status": status, "duplicate": handle.duplicate}, status_code=202
-    )
+    told = {"job_id": handle.id, "status": status, "duplicate": handle.duplicate}
+    return JSONResponse({**told, "follow": await _follow(doorway, handle.id)}, status_code=202)
+
+
+async def _follow(doorway: Doorway, job_id: str) -> str | None:
+    """None where the secret cannot be had now: the job is accepted all the same."""
+    try:
+        return await (await doorway.feed()).tokens.make(job_id)
+    except EngineError:
+        return None
 
 
 async def _soon(sending: Coroutine[Any, Any, JobHandle[Any]]) -> JobHandle[Any]:

@@ -1,0 +1,158 @@
+"""Server-sent events to one client: bounded, and ended with the client, its right, or the server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeAlias
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from penstock.feed.subscription import Heard, Resync, Subscription
+from penstock.model.errors import EngineError
+
+HEADERS = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-store",
+    "X-Accel-Buffering": "no",  # a proxy that gathers would hold events back
+}
+PATIENCE = 5.0  # seconds for a client to take what was sent to it
+TICK = 1.0  # seconds between looks at whether the stream may go on
+HEARTBEAT = 15.0  # seconds of silence
+CHUNK = 16_384  # bytes in one piece; more wait in the listener's buffer, which is bounded
+RECONNECT = 3_000  # milliseconds that browsers wait before they come again
+
+May: TypeAlias = Callable[[], Awaitable[bool]]
+
+
+class EventStream(Response):
+    """Sends the frames of `source` until they end, `may` says no, or the client or the server goes."""
+
+    def __init__(
+        self,
+        listening: AbstractAsyncContextManager[Subscription],
+        source: Source,
+        may: May,
+        seconds: float,
+    ) -> None:
+        super().__init__(headers=HEADERS)
+        del self.headers["content-length"]
+        self._listening = listening
+        self._source = source
+        self._may = may
+        self._ends_at = time.monotonic() + seconds
+        self._tick = min(TICK, seconds)
+
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+        async with self._listening as listener:
+            leaving = asyncio.create_task(_end_when_gone(receive, listener))
+            try:
+                with contextlib.suppress(TimeoutError, ClientDisconnect, OSError):
+                    await self._talk(_Line(self, send), listener)
+            finally:
+                leaving.cancel()
+
+    async def _talk(self, line: _Line, listener: Subscription) -> None:
+        await line.begin(f"retry: {RECONNECT}\n".encode() + frame("ready", {}, listener.cursor))
+        with contextlib.suppress(EngineError):  # who comes again is told that it is away
+            await self._say_all(line, listener)
+        await line.end()
+
+    async def _say_all(self, line: _Line, listener: Subscription) -> None:
+        async for frames in self._source(listener, self._tick):
+            if frames:
+                await line.say(frames)
+            elif line.silent_for >= HEARTBEAT:
+                await line.say([b":\n\n"])
+            if self._is_over() or not await self._may():
+                return
+
+    def _is_over(self) -> bool:
+        return server_is_leaving() or time.monotonic() >= self._ends_at
+
+
+Source: TypeAlias = Callable[[Subscription, float], AsyncIterator[list[bytes]]]
+
+
+class _Line:
+    """What is sent to the client, in pieces, none of which may take long."""
+
+    def __init__(self, response: Response, send: Send) -> None:
+        self._response = response
+        self._send = send
+        self._spoke_at = time.monotonic()
+
+    @property
+    def silent_for(self) -> float:
+        return time.monotonic() - self._spoke_at
+
+    async def begin(self, first: bytes) -> None:
+        response = self._response
+        await self._send(
+            {"type": "http.response.start", "status": response.status_code, "headers": response.raw_headers}
+        )
+        await self._piece(first)
+
+    async def say(self, frames: list[bytes]) -> None:
+        piece: list[bytes] = []
+        size = 0
+        for each in frames:
+            if piece and size + len(each) > CHUNK:
+                await self._piece(b"".join(piece))
+                piece, size = [], 0
+            piece.append(each)
+            size += len(each)
+        await self._piece(b"".join(piece))
+
+    async def end(self) -> None:
+        await self._piece(b"", more=False)
+
+    async def _piece(self, body: bytes, *, more: bool = True) -> None:
+        async with asyncio.timeout(PATIENCE):
+            await self._send({"type": "http.response.body", "body": body, "more_body": more})
+        self._spoke_at = time.monotonic()
+
+
+async def all_events(listener: Subscription, tick: float) -> AsyncIterator[list[bytes]]:
+    """What the listener hears, as frames; empty now and then, so that the stream can be looked after."""
+    while True:
+        heard = await listener.take(tick)
+        if not heard and listener.cut:
+            return
+        yield [frame_of(each) for each in heard]
+
+
+def frame_of(heard: Heard) -> bytes:
+    if isinstance(heard, Resync):
+        return frame("resync", {"reason": heard.reason}, heard.cursor)
+    if heard.frame is None:
+        heard.frame = frame(heard.event.event, heard.data, heard.cursor)
+    return heard.frame
+
+
+def frame(event: str, data: Mapping[str, Any], cursor: str | None = None) -> bytes:
+    text = json.dumps(data, separators=(",", ":"))
+    place = "" if cursor is None else f"id: {cursor}\n"
+    return f"{place}event: {event}\ndata: {text}\n\n".encode()
+
+
+def server_is_leaving() -> bool:
+    """Whether the server waits for its connections to end: uvicorn tells that to nobody.
+
+    While it runs, the handler of SIGTERM is a method of the server.
+    """
+    server = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+    return bool(getattr(server, "should_exit", False))
+
+
+async def _end_when_gone(receive: Receive, listener: Subscription) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    listener.end()

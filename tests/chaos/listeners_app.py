@@ -1,0 +1,48 @@
+"""The server and the worker of the listeners' check."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import uvicorn
+from starlette.requests import Request
+
+from penstock import Penstock
+from penstock.web import Limits, Principal, Scope, make_service
+from penstock.web.serving import hold_little
+
+EVERYBODY = Principal(name="anybody", scopes=frozenset({Scope.READ}), owner="*")
+
+
+def app_at(url: str) -> Penstock:
+    app = Penstock(url, name="listeners")
+
+    @app.task
+    async def touch(at: float) -> float:
+        return (time.time() - at) * 1_000
+
+    return app
+
+
+def anybody(_: Request) -> Principal:
+    return EVERYBODY
+
+
+async def serve(url: str) -> None:
+    app = app_at(url)
+    limits = Limits(per_token=None, per_address=None, wrong_tokens=None)
+    config = uvicorn.Config(
+        make_service(app, auth=anybody, limits=limits), log_level="critical", lifespan="off"
+    )
+    with socket.create_server(("127.0.0.1", 0), backlog=2_048) as door:
+        hold_little(door)
+        async with app:
+            print(door.getsockname()[1], flush=True)
+            await uvicorn.Server(config).serve([door])
+
+
+async def work(url: str) -> None:
+    app = app_at(url)
+    async with app:
+        await app.worker().run()
