@@ -13,6 +13,14 @@ export function seconds(value: number | null | undefined): string {
   return `${Math.floor(value / 86400)} d ${Math.round((value % 86400) / 3600)} h`;
 }
 
+/** For an axis: one number and one unit. */
+export function briefly(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${+(ms / 1_000).toFixed(1)} s`;
+  if (ms < 3_600_000) return `${+(ms / 60_000).toFixed(1)} min`;
+  return `${+(ms / 3_600_000).toFixed(1)} h`;
+}
+
 export function percent(share: number | null | undefined): string {
   return share === null || share === undefined ? "–" : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
 }

@@ -4,7 +4,7 @@ import { useLoad } from "../lib/load";
 import { href, turn, useRoute } from "../lib/route";
 import { useWho } from "../lib/session";
 import type { Breaker, HealthReport, Point, Queue, QueueStats, Stats } from "../lib/types";
-import { count, percent, quoted, seconds } from "../lib/words";
+import { briefly, count, percent, quoted, seconds } from "../lib/words";
 import { Chart } from "../parts/chart";
 import { Command } from "../parts/copy";
 import { Empty, Shown } from "../parts/shown";
@@ -86,7 +86,7 @@ function Metrics({ stats, health }: { stats: Stats; health: HealthReport | undef
         <a key={metric.name} class={`card metric ${metric.over ? "over" : ""}`} href={metric.to}>
           <span class="name">{metric.name}</span>
           <span class="value">{metric.value}</span>
-          <span class="limit">{metric.over ? `✕ above ${metric.limit}` : `alert above ${metric.limit}`}</span>
+          <span class="limit">{metric.limit && (metric.over ? `✕ above ${metric.limit}` : `good up to ${metric.limit}`)}</span>
         </a>
       ))}
     </div>
@@ -102,13 +102,13 @@ function metrics(stats: Stats, health: HealthReport | undefined): Metric[] {
   const down = Object.values(health?.workers ?? {}).filter((w) => w.status === "down").length;
   const stalled = Object.values(health?.queues ?? {}).filter((q) => q.status === "stalled").length;
   return [
-    { name: "Deepest queue", value: count(depth), over: depth > 1_000, limit: "1,000 waiting", to: href("/queues") },
+    { name: "Deepest queue", value: count(depth), over: depth > 1_000, limit: "1,000", to: href("/queues") },
     { name: "Processing time, p95", value: seconds(time), over: time > 30, limit: "30 s", to: href("/jobs", { q: "state:active" }) },
     { name: "Error rate", value: percent(errors), over: errors > 0.05, limit: "5 %", to: href("/dead-letters") },
-    { name: "Completed a minute", value: count(Math.round(done)), over: false, limit: "nothing", to: href("/jobs", { q: "state:completed" }) },
+    { name: "Completed a minute", value: count(Math.round(done)), over: false, limit: "", to: href("/jobs", { q: "state:completed" }) },
     { name: "Dead letters", value: count(stats.dlq_size), over: stats.dlq_size > 100, limit: "100", to: href("/dead-letters") },
     { name: "Workers", value: down ? `${down} down` : count(stats.worker_count), over: down > 0, limit: "0 down", to: href("/workers") },
-    { name: "Stalled queues", value: count(stalled), over: stalled > 0, limit: "0 for 5 min", to: href("/queues") },
+    { name: "Stalled queues", value: count(stalled), over: stalled > 0, limit: "0", to: href("/queues") },
   ];
 }
 
@@ -121,9 +121,9 @@ function Charts({ points }: { points: Point[] }) {
     <div class="charts">
       <Chart title="Throughput" times={times} unit={(v) => `${count(Math.round(v))}/min`} lines={[
         line("completed", "--completed", (p) => p.throughput_per_minute), line("retried", "--blocked", (p) => p.retries), line("dead letters", "--failed", (p) => p.dead_letters)]} />
-      <Chart title="Run time" times={times} threshold={undefined} unit={(v) => seconds(v / 1000)} lines={[
+      <Chart title="Run time" times={times} unit={briefly} lines={[
         line("p50", "--active", (p) => p.p50_processing_time_ms), line("p95", "--delayed", (p) => p.p95_processing_time_ms), line("p99", "--failed", (p) => p.p99_processing_time_ms)]} />
-      <Chart title="Wait time" times={times} unit={(v) => seconds(v / 1000)} lines={[
+      <Chart title="Wait time" times={times} unit={briefly} lines={[
         line("p50", "--active", (p) => p.p50_wait_time_ms), line("p95", "--delayed", (p) => p.p95_wait_time_ms), line("p99", "--failed", (p) => p.p99_wait_time_ms)]} />
       <Chart title="Error rate" times={times} threshold={0.05} unit={percent} lines={[line("errors", "--failed", (p) => p.error_rate)]} />
     </div>

@@ -32,11 +32,13 @@ export function Chart(given: Given) {
 
   return (
     <section class="card chart" aria-label={given.title}>
-      <div class="line">
+      <div class="line wrap">
         <h2 class="grow">{given.title}</h2>
-        {given.lines.map((line) => (
-          <span key={line.label} class="muted line"><span class="dot" style={{ color: `var(${line.colour})` }} />{line.label}</span>
-        ))}
+        <div class="legend">
+          {given.lines.map((line) => (
+            <span key={line.label}><span class="dot" style={{ color: `var(${line.colour})` }} />{line.label}</span>
+          ))}
+        </div>
       </div>
       {empty ? <p class="empty">Nothing ran in this time.</p> : <div ref={box} />}
     </section>
@@ -56,7 +58,7 @@ function draw(place: HTMLElement, { times, lines, threshold, unit }: Given): uPl
     legend: { show: false },
     cursor: { sync: { key: SYNC.key }, y: false, points: { size: 6 } },
     scales: { y: { range: (_, __, high) => [0, Math.max(high, threshold ?? 0, 1e-9) * 1.1] } },
-    axes: [axis, { ...axis, size: 56, values: (_, splits) => splits.map(unit) }],
+    axes: [axis, { ...axis, size: 64, values: (_, splits) => splits.map(unit) }],
     series: [{}, ...lines.map((line) => ({
       label: line.label, stroke: paint(line.colour), width: 1.75, spanGaps: false, points: { show: false },
     }))],
