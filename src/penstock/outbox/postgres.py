@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import psycopg
-from psycopg import IsolationLevel
 from psycopg.pq import TransactionStatus
 
 from penstock import crash_points
@@ -135,8 +134,6 @@ class PostgresStore:
         session = self._session
         if session is None or session.closed:
             session = self._session = await self._pool.connect()
-            # The server may be set otherwise; what others have locked must be passed by, not be an error.
-            await session.set_isolation_level(IsolationLevel.READ_COMMITTED)
         try:
             yield session
         except psycopg.Error as error:

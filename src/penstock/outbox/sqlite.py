@@ -35,6 +35,7 @@ from penstock.outbox.store import (
     missing,
 )
 from penstock.outbox.tables import plan, sql
+from penstock.patience import to_the_end
 
 T = TypeVar("T")
 
@@ -157,12 +158,8 @@ class SqliteStore:
     # -- connection -----------------------------------------------------------------------------------
     async def _do(self, work: Callable[[sqlite3.Connection], T], mode: str = "rw") -> T:
         async with self._turn:
-            working = asyncio.ensure_future(asyncio.to_thread(self._at_work, work, mode))
-            try:
-                return await asyncio.shield(working)
-            except asyncio.CancelledError:
-                await asyncio.wait({working})  # nobody can stop a thread, and the connection is in its hand
-                raise
+            # Nobody can stop a thread, and the connection is in its hand.
+            return await to_the_end(asyncio.to_thread(self._at_work, work, mode))
 
     def _at_work(self, work: Callable[[sqlite3.Connection], T], mode: str) -> T:
         try:
