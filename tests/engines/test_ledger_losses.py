@@ -10,6 +10,7 @@ import pytest
 
 from conformance.kit import (
     after,
+    blocked,
     claim,
     failed,
     finish,
@@ -37,7 +38,7 @@ from penstock.ledger.engine import LedgeredEngine
 from penstock.ledger.reconcile import GRACE, PUT_OFF
 from penstock.model.clock import FakeClock
 from penstock.model.errors import EngineError, EngineUnavailable
-from penstock.model.job import Window
+from penstock.model.job import FlowName, Ties, Window
 from penstock.model.outcome import EXPIRED
 from penstock.model.states import State
 from servers import RedisServer
@@ -244,6 +245,34 @@ async def test_a_recovered_job_and_one_of_a_schedule_come_back(
     assert (await run_one(engine)).id == heir
 
 
+async def test_a_flow_is_shown_with_those_that_have_not_ended(
+    engine: LedgeredEngine, redis: RedisServer
+) -> None:
+    flow = FlowName(make_id(), "course")
+    first = await take(engine, ties=Ties(feeds=True, flow=flow))
+    second = await put(engine, ties=after(first.id, flow=flow))
+    await settle(engine, first)
+    await flush(engine, redis)
+    await engine.reconcile(100)
+    found = await engine.flow(flow.id)
+    assert found is not None
+    assert (found.name, [job.id for job in found.jobs]) == ("course", [second])
+
+
+async def test_who_waited_for_a_failed_job_waits_for_what_it_was_recovered_as(
+    engine: LedgeredEngine, redis: RedisServer
+) -> None:
+    dead = await take(engine, ties=Ties(feeds=True))
+    waits = await blocked(engine, dead.id, "wait")
+    await settle(engine, dead, failed())
+    (heir,) = await engine.recover([Recovery(dead.id, make_id())])
+    await flush(engine, redis)
+    await engine.reconcile(100)
+    assert (await read(engine, waits)).blocked_by == (heir,)
+    assert (await run_one(engine)).id == heir
+    assert (await run_one(engine)).id == waits
+
+
 # -- schedules ----------------------------------------------------------------------------------------
 
 
@@ -322,6 +351,7 @@ async def test_a_bad_row_blocks_nobody_and_is_tried_again_later(
     assert done.repairs == 6
     assert f"job {bad}" in caplog.text
     assert "too strange" in caplog.text
+    assert (await engine._books.lines([bad]))[bad].error == "not dispatched: EngineError: too strange"
     if not lost:
         assert (await engine.reconcile(1)).repairs == 0  # it does not stand first in line for ever
     engine._inner.enqueue = enqueue  # type: ignore[method-assign]
