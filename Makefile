@@ -101,9 +101,10 @@ outbox: $(VENV)/.dev ## Kill relays at random, take Redis away for 30 s; each of
 	$(BIN)/python -m tests.chaos.outbox
 	$(BIN)/python -m tests.chaos.outbox_points
 
-ledger: $(VENV)/.dev ## Flush and kill Redis under load, kill workers: the ledger has every job, and all run
+ledger: $(VENV)/.dev ## Flush and kill Redis under load, kill workers, also 50 times between any two writes: every job in the ledger ends once
 	$(BIN)/python -m tests.chaos.ledger
 	$(BIN)/python -m tests.chaos.ledger --ledger sqlite --jobs 5000 --losses 4
+	$(BIN)/python -m tests.chaos.ledger_points
 
 own-table: $(VENV)/.dev ## Kill one of eight instances over 205,000 rows of a user's own table every second; each has one output
 	$(BIN)/python -m tests.chaos.own_table

@@ -49,7 +49,7 @@ from penstock.tasks.registry import Registry
 from penstock.tasks.schedules import name_of
 from penstock.tasks.scheduling import Scheduling
 from penstock.tasks.task import Task
-from penstock.tasks.urls import check_ledger, check_url, in_memory, is_redis, is_sqlite, masked
+from penstock.tasks.urls import check_ledger, check_outbox, check_url, in_memory, is_redis, is_sqlite, masked
 from penstock.telemetry.metrics import Metrics
 from penstock.transacting import AppTransactions, StandIn, Where
 
@@ -97,6 +97,7 @@ class Penstock(Scheduling, Tabling, Hooking):
             check_ledger(self.url, self.settings.ledger)
         self._outbox: Outbox | None = None
         if self.settings.outbox is not None:
+            check_outbox(self.url, self.settings.outbox)
             self._outbox = Outbox(self.settings.outbox, self._clock, self.settings.keep_outbox_for)
         self._access = Access(self._connect, portable=is_sqlite(self.url))
         self._put_lent: StandIn | None = None  # in the place of the engine's own verbs

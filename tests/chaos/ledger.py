@@ -1,7 +1,7 @@
 """Redis flushed and killed under load, workers killed: what was acknowledged is in the ledger, and runs.
 
 Redis keeps nothing on disk: each kill loses all that it held. Every completed row must bear the result of a
-run that really came to its end.
+run that really came to its end. A queue that is paused all the while starts nothing before it is resumed.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from penstock.model.errors import EngineError
 CHUNK = 50
 SLOTS = "8"
 LEASE = 3.0
+STILL = "from BACKGROUND_JOBS where queue_name = 'still'"
 
 
 class Trouble(threading.Thread):
@@ -104,6 +105,7 @@ def run(given: argparse.Namespace) -> bool:
         asyncio.run(tasks.app.migrate())
         rng = random.Random(given.seed)
         with tasks.app:
+            _set_paused(tasks, paused=True)
             trouble = Trouble(site, f"{tasks.__file__}:app", redis, given)
             trouble.start()
             began = time.monotonic()
@@ -112,11 +114,17 @@ def run(given: argparse.Namespace) -> bool:
                 time.sleep(0.2)
             trouble.enough.set()
             trouble.join()
-            left = _drain(ledger, folder, given.patience)
-        took = time.monotonic() - began
-        return _judge(
-            acknowledged, _rows(ledger, folder), folder, left, f"{dict(trouble.done)} in {took:.0f} s"
-        )
+            left = _drain(ledger, folder, given.patience, "queue_name <> 'still'")
+            ((early,),) = _ask(ledger, folder, f"select count(*) {STILL} and status <> 'pending'")
+            _set_paused(tasks, paused=False)
+            left += _drain(ledger, folder, given.patience, "queue_name = 'still'")
+        ((paused,),) = _ask(ledger, folder, f"select count(*) {STILL}")
+        figures = f"{dict(trouble.done)} in {time.monotonic() - began:.0f} s; {paused:,} in the paused queue"
+        return _judge(acknowledged, _rows(ledger, folder), folder, (left, int(early)), figures)
+
+
+def _set_paused(tasks: Any, *, paused: bool) -> None:
+    tasks.app.run_on_engine(lambda engine: engine.set_paused("still", paused), "await")
 
 
 def _feed(tasks: Any, given: argparse.Namespace, rng: random.Random, trouble: Trouble) -> list[str]:
@@ -124,6 +132,7 @@ def _feed(tasks: Any, given: argparse.Namespace, rng: random.Random, trouble: Tr
     n = 0
     while len(acknowledged) < given.jobs or not trouble.finished:
         calls = [tasks.work.call(n=n + i, seconds=rng.choice((0.0, 0.002, 0.05))) for i in range(CHUNK)]
+        calls.append(tasks.stay.call(n=n))
         try:
             acknowledged += [job.id for job in tasks.app.enqueue_many(calls)]
         except EngineError as error:
@@ -145,11 +154,12 @@ def _ask(ledger: str, folder: Path, sql: str) -> list[tuple[Any, ...]]:
         ).fetchall()
 
 
-def _drain(ledger: str, folder: Path, patience: float) -> int:
+def _drain(ledger: str, folder: Path, patience: float, of: str) -> int:
     """How many are left when nothing has ended for so long."""
     before, moved = -1, time.monotonic()
     while True:
-        ((left,),) = _ask(ledger, folder, "select count(*) from BACKGROUND_JOBS where finished_at is null")
+        sql = f"select count(*) from BACKGROUND_JOBS where finished_at is null and {of}"
+        ((left,),) = _ask(ledger, folder, sql)
         if left != before:
             before, moved = left, time.monotonic()
         if not left or time.monotonic() - moved > patience:
@@ -163,8 +173,13 @@ def _rows(ledger: str, folder: Path) -> dict[str, tuple[str, str | None]]:
 
 
 def _judge(
-    acknowledged: list[str], rows: dict[str, tuple[str, str | None]], folder: Path, left: int, figures: str
+    acknowledged: list[str],
+    rows: dict[str, tuple[str, str | None]],
+    folder: Path,
+    wrong: tuple[int, int],
+    figures: str,
 ) -> bool:
+    left, early = wrong
     lines = (folder / "runs.jsonl").read_bytes().split(b"\n")[:-1]
     runs = [json.loads(line) for line in lines]
     ended = {(run["job"], run["run"]) for run in runs}
@@ -177,6 +192,7 @@ def _judge(
     faults = {
         "not in background_jobs": len([i for i in acknowledged if i not in rows]),
         "never ended": left,
+        "begun in a paused queue": early,
         "failed": sum(status not in ("completed", "pending", "processing") for status, _ in rows.values()),
         "completed and did not": len(false),
     }

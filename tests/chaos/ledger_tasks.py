@@ -13,6 +13,7 @@ RUNS = "CHAOS_RUNS"
 
 app = Penstock()
 app.queue("default", retry=Retry.immediate(1_000), timeout=None)
+app.queue("still", retry=Retry.immediate(1_000), timeout=None)  # paused until Redis is lost no more
 
 
 @app.task
@@ -27,3 +28,8 @@ async def work(ctx: Context, n: int, seconds: float) -> str:
     finally:
         os.close(fd)
     return run
+
+
+@app.task(queue="still")
+async def stay(ctx: Context, n: int) -> str:
+    return await work(ctx, n, 0.0)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -30,6 +29,15 @@ from conformance.kit import (
     take,
     want,
 )
+from engines.ledger_kit import (
+    LONG,
+    database_of_the_ledger,
+    engine_with_ledger,
+    flush,
+    redis_that_may_be_lost,
+    row,
+    run_one,
+)
 from engines.test_background_jobs import COLUMNS
 from penstock import InvalidOption, Penstock
 from penstock.engine import Level, Reconciled, Retention
@@ -40,59 +48,13 @@ from penstock.ledger.engine import LedgeredEngine
 from penstock.ledger.reconcile import GRACE
 from penstock.model.clock import FakeClock
 from penstock.model.errors import EngineError, EngineUnavailable
-from penstock.model.job import Claim, Window
+from penstock.model.job import Window
 from penstock.model.outcome import Completed
 from penstock.model.states import State
 from penstock.opening import make_engine
 from servers import PostgresServer, RedisServer, postgres_server
 
-LONG = 3_600.0
-
-
-@pytest.fixture(scope="module")
-def redis() -> Iterator[RedisServer]:
-    """A server that may be flushed, and stopped."""
-    with RedisServer() as server:
-        yield server
-
-
-@pytest.fixture(params=["postgres", "sqlite"])
-def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return postgres_server().url() if request.param == "postgres" else f"sqlite:///{tmp_path / 'ledger.db'}"
-
-
-@pytest.fixture
-async def engine(redis: RedisServer, ledger: str, clock: FakeClock) -> AsyncIterator[LedgeredEngine]:
-    made = make_engine(redis.url(), f"t_{secrets.token_hex(6)}", clock, ledger)
-    assert isinstance(made, LedgeredEngine)
-    await made.migrate()
-    await made.open()
-    await register(made, ttl=LONG)
-    yield made
-    await made.close()
-    redis.ask("FLUSHALL")
-
-
-async def row(engine: LedgeredEngine, job_id: str) -> tuple[str, int, bool]:
-    """Status, attempts, and whether it was dispatched."""
-    line = (await engine._books.lines([job_id]))[job_id]
-    return line.status, line.attempts, line.dispatched_as is not None
-
-
-async def flush(engine: LedgeredEngine, redis: RedisServer) -> None:
-    """Redis loses all; workers begin again. Fences go by the time, which has moved on."""
-    redis.ask("FLUSHALL")
-    assert isinstance(engine._clock, FakeClock)
-    engine._clock.advance(1)
-    await engine._inner.migrate()
-    await register(engine, ttl=LONG)
-
-
-async def run_one(engine: LedgeredEngine) -> Claim:
-    [held] = await claim(engine)
-    assert await settle(engine, held)
-    return held
-
+__all__ = ["database_of_the_ledger", "engine_with_ledger", "redis_that_may_be_lost"]
 
 # -- what is written when -------------------------------------------------------------------------------
 
@@ -465,7 +427,7 @@ async def test_without_the_ledger_nothing_is_accepted_claimed_or_settled_and_not
 async def test_the_table_has_the_documents_columns_and_indexes(redis: RedisServer) -> None:
     schema = f"t_{secrets.token_hex(6)}"
     engine = make_engine(redis.url(), schema, FakeClock(), postgres_server().url())
-    assert await engine.migrate() == ["ledger 0001_ledger", "0001_initial"]
+    assert await engine.migrate() == ["ledger 0001_ledger", "ledger 0002_losses", "0001_initial"]
     assert await engine.migrate() == []
     with psycopg.connect(postgres_server().url()) as connection:
         found = connection.execute(

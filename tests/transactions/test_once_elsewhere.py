@@ -104,7 +104,7 @@ async def test_a_missing_table_is_named(kind: Kind, app: Penstock, tmp_path: Pat
 
     await pay.aenqueue()
     await run(app)
-    assert "penstock outbox apply" in str(said[0])
+    assert "penstock effects apply" in str(said[0])
 
 
 async def test_a_connection_in_autocommit_is_refused(app: Penstock, tmp_path: Path) -> None:

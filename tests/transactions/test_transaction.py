@@ -350,6 +350,40 @@ async def test_cancelled_while_it_commits_it_is_committed(shop: Shop) -> None:
     assert await shop.charges() == [7]
 
 
+async def test_cancelled_twice_while_it_commits_it_is_neither_undone_nor_left_half_way(shop: Shop) -> None:
+    done: list[str] = []
+
+    async def do(ctx: Context, n: int) -> None:
+        tx = ctx.transaction()
+        finish, undo = tx._finish, tx._undo
+        me = asyncio.current_task()
+        assert me is not None
+
+        async def cancelled_twice() -> None:
+            for _ in range(2):
+                me.cancel()
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+            await finish()
+            done.append("finished")
+
+        async def watched() -> None:
+            done.append("undone")
+            await undo()
+
+        tx._finish, tx._undo = cancelled_twice, watched  # type: ignore[method-assign]
+        async with tx:
+            await tx.execute(shop.insert, (n,))
+
+    shop.do = do
+    job = await shop.pay.aenqueue()
+    worker = await shop.begin()
+    await worker.run(burst=True)
+    assert done == ["finished"]
+    assert (await shop.look(job.id)).state is State.COMPLETED
+    assert await shop.charges() == [7]
+
+
 async def test_steps_and_sleeps_belong_before_it(shop: Shop, handler: Handler) -> None:
     async def charge(ctx: Any, _: Any, _n: int) -> None:
         for verb in (lambda: ctx.step("price", int), lambda: ctx.sleep(5)):

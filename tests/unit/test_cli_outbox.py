@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_kit import Run, loaded_shop, runner
 
-from penstock import Penstock
+from penstock import InvalidOption, Penstock
 from penstock.lent import AsyncLent, lent
 from penstock.model.clock import EngineClock
 from penstock.outbox.writer import Writer
@@ -97,6 +97,23 @@ def test_a_refused_row_is_shown_with_its_error(run: Run, user_db: Path, shop: Pe
     assert "the row cannot be read" in said.out
     assert run("outbox", "status", "--json").json["errors"][0]["tries"] == 1
     assert "the engine refuses 1 of them" in run("doctor", columns=300).out
+
+
+@pytest.mark.parametrize("url", ["sqlite:///{0}", "sqlite:///{1}/../{2}", "sqlite:///{3}"])
+def test_an_outbox_in_the_file_of_the_jobs_is_refused(tmp_path: Path, url: str) -> None:
+    file, link = tmp_path / "jobs.db", tmp_path / "link.db"
+    link.symlink_to(file)
+    given = url.format(file, tmp_path, f"{tmp_path.name}/jobs.db", link)
+    with pytest.raises(InvalidOption, match=r"the very file that holds the jobs.*leave outbox= out"):
+        Penstock(f"sqlite:///{file}", outbox=given)
+
+
+def test_no_tables_are_made_in_a_file_that_holds_an_engine(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "engine.db"
+    with Penstock(f"sqlite:///{file}"):
+        pass
+    said = run("effects", "apply", "--database", f"sqlite:///{file}")
+    assert (said.code, "holds the jobs of an engine" in said.err) == (2, True)
 
 
 def test_doctor_sees_the_outbox(run: Run, user_db: Path) -> None:

@@ -1,22 +1,36 @@
-"""Effects: what `ctx.once()` has recorded."""
+"""Effects: what `ctx.once()` has recorded, and the table for that in a database of the user's."""
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from typing import Annotated
 
 import typer
 
-from penstock.cli.common import AppOption, JsonOption, LimitOption, TaskOption, with_ops
-from penstock.cli.output import ago, print_json, print_table, say
+from penstock.cli.common import AppOption, JsonOption, LimitOption, TaskOption, load, with_ops
+from penstock.cli.outbox import DialectOption, dialect_named
+from penstock.cli.output import ago, counted, print_json, print_plain, print_table, say
 from penstock.engine import EffectFilter, EffectName, EffectRecord
+from penstock.outbox.effects_table import EffectsTable
+from penstock.outbox.tables import plan_effects
+
+effects = typer.Typer(no_args_is_help=False)
+HELP = "List what ctx.once() has recorded; make and prune its table in your database."
+
+DatabaseOption = Annotated[
+    str | None,
+    typer.Option(help="The URL of your database, postgresql:// or sqlite:///; by default the app's outbox"),
+]
 
 
 def register(app: typer.Typer) -> None:
-    app.command(rich_help_panel="Look")(effects)
+    app.add_typer(effects, name="effects", help=HELP, rich_help_panel="Look")
 
 
-def effects(
+@effects.callback(invoke_without_command=True)
+def list_effects(
+    context: typer.Context,
     app: AppOption = None,
     task: TaskOption = None,
     key: Annotated[str | None, typer.Option(help="Only those of this idempotency key")] = None,
@@ -28,6 +42,8 @@ def effects(
     as_json: JsonOption = False,
 ) -> None:
     """List the effects that `ctx.once()` has recorded."""
+    if context.invoked_subcommand is not None:
+        return
     where = EffectFilter(task=task, key=key, name=name)
     last = None if after is None else EffectName(*after)
     found = with_ops(app, lambda ops: ops.effects(where, limit, last))
@@ -43,6 +59,36 @@ def effects(
     )
     if len(found) == limit:
         say(f"There may be more: add --after {shlex.join(found[-1][:3])}", "bright_black")
+
+
+@effects.command("plan")
+def plan(app: AppOption = None, database: DatabaseOption = None, dialect: DialectOption = None) -> None:
+    """Print the SQL that makes the table, for a migration of your own."""
+    chosen = None if dialect is None else dialect_named(dialect)
+    print_plain(_table(app, database).plan() if chosen is None else plan_effects(chosen))
+
+
+@effects.command("apply")
+def apply(app: AppOption = None, database: DatabaseOption = None) -> None:
+    """Make the table in your database, where it is missing."""
+    table = _table(app, database)
+    asyncio.run(table.apply())
+    say(f"{table.safe_url} has a table of effects: ctx.once(name, connection=…) can record there.")
+
+
+@effects.command("prune")
+def prune(app: AppOption = None, database: DatabaseOption = None, as_json: JsonOption = False) -> None:
+    """Remove the records whose time is over from your database."""
+    table = _table(app, database)
+    removed = asyncio.run(table.prune())
+    if as_json:
+        print_json({"removed": removed})
+        return
+    say(f"Removed {counted(removed, 'record')} from {table.safe_url}.")
+
+
+def _table(app: str | None, database: str | None) -> EffectsTable:
+    return EffectsTable(load(app).outbox.url if database is None else database)
 
 
 def _row(effect: EffectRecord) -> tuple[str, ...]:

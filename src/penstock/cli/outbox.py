@@ -22,6 +22,9 @@ outbox = typer.Typer(no_args_is_help=True)
 HELP = "Make, and look at, the outbox in your own database."
 
 DIALECTS = ("postgresql", "sqlite")
+DialectOption = Annotated[
+    str | None, typer.Option(help="postgresql or sqlite; by default that of your database")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -60,16 +63,17 @@ async def _run(one: Relay, *, burst: bool) -> None:
 
 
 @outbox.command("plan")
-def plan(
-    app: AppOption = None,
-    dialect: Annotated[
-        str | None, typer.Option(help="postgresql or sqlite; by default that of the app's outbox")
-    ] = None,
-) -> None:
+def plan(app: AppOption = None, dialect: DialectOption = None) -> None:
     """Print the SQL that makes the tables, for a migration of your own."""
-    if dialect is not None and dialect not in DIALECTS:
-        raise InvalidOption(f"{dialect!r} is no dialect of an outbox; use {' or '.join(DIALECTS)}")
-    print_plain(load(app).outbox.plan() if dialect is None else plan_of(cast("Dialect", dialect)))
+    chosen = None if dialect is None else dialect_named(dialect)
+    print_plain(load(app).outbox.plan() if chosen is None else plan_of(chosen))
+
+
+def dialect_named(name: str) -> Dialect:
+    """InvalidOption where there is no such dialect."""
+    if name not in DIALECTS:
+        raise InvalidOption(f"{name!r} is no dialect of ours; use {' or '.join(DIALECTS)}")
+    return cast("Dialect", name)
 
 
 @outbox.command("apply")

@@ -40,6 +40,13 @@ dispatched later; all else waits.
 ended: it dispatches what was not; dispatches again what Redis does not know (flushed, or lost with its
 last second); and writes ends that only Redis knows of (expired, cancelled with another, failed by a
 rescue). Each repair is a line of the log and is counted. What was restored goes on with the attempts that
-are left; results of steps are lost with Redis, as are schedules and dead letters: workers declare the
-former anew when they begin.
+are left. A row with which something is wrong is set aside, and blocks no other.
+
+**What people have said** is kept beside the rows: which queues are paused, and the schedules. It is given
+back to Redis when a worker registers and before each step of the reconciler. A pause does not depend on
+that: `start` begins no job of a queue that is paused by the ledger. When a job is due and expires is in its
+row, written after every verb that moves it. A request to stop is, too: what Redis lost of such a job is not
+run again. A dead letter that Redis lost is read, and recovered, from the row.
+
+Results of steps, progress, ticks, and what limits and breakers have counted are lost with Redis.
 """

@@ -9,9 +9,18 @@ from typing import Any, NamedTuple, TypeAlias
 
 from penstock.engine import HistoryFilter, Rescued, Retention, Settlement, Want
 from penstock.ledger.database import Database, Rows, Say
-from penstock.ledger.rows import Line, adopt_values, end_values, put_values, save_values
+from penstock.ledger.rows import (
+    Line,
+    adopt_values,
+    buried_values,
+    end_values,
+    moved_values,
+    put_values,
+    save_values,
+    written,
+)
 from penstock.model.ids import id_range, is_id
-from penstock.model.job import Claim, Job, NewJob
+from penstock.model.job import Claim, DeadLetter, Job, NewJob
 from penstock.tasks.spec import shelf_of
 
 KeyName: TypeAlias = tuple[str, str, str]
@@ -19,7 +28,7 @@ KeyName: TypeAlias = tuple[str, str, str]
 FIRST_ID = "00000000-0000-0000-0000-000000000000"
 SAFE = 3_600.0  # seconds that a row outlives its job's end: Redis may not know of it yet
 ENDS_WITH_JOB = ("unfinished", "started", "debounce")  # windows that are over when the job is
-NO_BOUND = 2**31 - 1
+AGES = timedelta(days=365)
 
 
 class Holder(NamedTuple):
@@ -79,7 +88,7 @@ class Books:
         await self._do("mark", _ids(ids))
 
     async def replace(self, holder: str, newcomer: NewJob) -> None:
-        """A debounced job has what the newcomer brought."""
+        """A debounced job has what the newcomer brought; when it is due, `move` tells."""
         now = await self.database.now()
         values = put_values(newcomer._replace(id=holder), now)
         await self._do("replace", _rows([values], now=now))
@@ -93,10 +102,24 @@ class Books:
         """Write rows for jobs that only Redis knows."""
         await self._do("adopt", _rows([adopt_values(job) for job in jobs], now=await self.database.now()))
 
+    async def move(self, jobs: Sequence[Job]) -> None:
+        """They are due, and expire, when the engine says."""
+        await self._do("move", _rows([moved_values(job) for job in jobs]))
+
+    async def hold(self, job_id: str, until: datetime, error: str) -> None:
+        """It could not be dispatched, and is not tried again before then."""
+        await self._do("hold", _rows([{"id": job_id, "held_until": written(until), "error": error}]))
+
+    async def hand_down(self, heirs: Mapping[str, str]) -> dict[str, Line]:
+        """Failed jobs are recovered as these, unless they have been before; their rows as they are then."""
+        rows = [{"id": dead, "heir": heir} for dead, heir in heirs.items()]
+        says = [Say("hand_down", _rows(rows)), Say("look", _ids(heirs))]
+        return _lines((await self.database.run(says))[-1])
+
     async def inherit(self, heirs: Mapping[str, str]) -> None:
         """Recovered jobs, by the id of the failed one, take over its key."""
         rows = [{"id": dead, "heir": heir, "key_until": None} for dead, heir in heirs.items()]
-        await self.database.run([Say("hand_down", _ids(heirs)), Say("inherit", _rows(rows))])
+        await self._do("inherit", _rows(rows))
 
     # -- run --------------------------------------------------------------------------------------------
     async def start(self, want: Want, fence: int, claims: Sequence[Claim]) -> dict[str, Line]:
@@ -134,10 +157,19 @@ class Books:
         """Write ends that Redis knows of."""
         await self._end([end_values(job) for job in jobs])
 
-    async def cancel(self, ids: Sequence[str], reason: str) -> None:
-        """End what Redis does not know."""
-        empty = dict.fromkeys(("result", "finished_at", "attempt"))
-        await self._end([{"id": job_id, "status": "cancelled", "error": reason, **empty} for job_id in ids])
+    async def cancel(self, reasons: Mapping[str, str]) -> None:
+        """End what Redis does not know, by its id."""
+        empty = dict.fromkeys(("result", "finished_at", "attempt", "failure"))
+        await self._end(
+            [
+                {"id": job_id, "status": "cancelled", "error": reason, **empty}
+                for job_id, reason in reasons.items()
+            ]
+        )
+
+    async def bury(self, letters: Sequence[DeadLetter]) -> None:
+        """End what has failed, of which Redis has only the dead letter."""
+        await self._end([buried_values(letter) for letter in letters])
 
     async def _end(self, rows: list[dict[str, Any]]) -> None:
         await self._do("end", _rows(rows, now=await self.database.now()))
@@ -151,8 +183,9 @@ class Books:
 
     # -- upkeep -----------------------------------------------------------------------------------------
     async def to_dispatch(self, older_than: float, limit: int) -> list[Line]:
-        before = await self.database.now() - timedelta(seconds=older_than)
-        (rows,) = await self.database.run([Say("to_dispatch", {"before": before, "limit": limit})])
+        now = await self.database.now()
+        values = {"before": now - timedelta(seconds=older_than), "now": now, "limit": limit}
+        (rows,) = await self.database.run([Say("to_dispatch", values)])
         return [Line(*row) for row in rows]
 
     async def unfinished(self, after: str | None, limit: int) -> list[Line]:
@@ -164,8 +197,8 @@ class Books:
     async def restore(self, ids: Iterable[str]) -> None:
         await self._do("restore", _ids(ids))
 
-    async def release_keys(self, retention: Retention) -> None:
-        """What the queue keeps no more holds its key no more."""
+    async def release_keys(self, retention: Retention, limit: int) -> None:
+        """What the queue keeps no more holds its key no more: so many completed ones at most, and others."""
         now = await self.database.now()
         before = None if retention.max_age is None else now - timedelta(seconds=retention.max_age)
         kept = {True: retention.keep_completed, False: retention.keep_failed}
@@ -173,10 +206,13 @@ class Books:
             values = {
                 "shelf": retention.queue,
                 "completed": completed,
-                "before": before,
-                "keep": NO_BOUND if keep is None else keep,
+                "before": now + AGES if keep == 0 else before,
+                "counted": int(bool(keep)),
+                "newer": max(0, (keep or 0) - 1),
+                "limit": limit,
             }
-            await self._do("release_keys", values)
+            if before is not None or keep is not None:
+                await self._do("release_keys", values)
 
     async def unshelve(self, schedules: Sequence[str]) -> None:
         """Jobs of schedules that are gone count with those of their queue."""

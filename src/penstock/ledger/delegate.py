@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
@@ -44,12 +45,12 @@ class Fenced(Engine, Protocol):
     async def states(self, ids: Sequence[str]) -> list[State | None]: ...
 
 
-class Delegate:
+class Delegate(ABC):
     """Passes on to the engine, which is opened when it is first there."""
 
+    @abstractmethod
     async def _engine(self) -> Fenced:
         """The engine, open; EngineUnavailable where it is away."""
-        raise NotImplementedError
 
     async def register(self, worker: WorkerInfo, ttl: float) -> None:
         await (await self._engine()).register(worker, ttl)

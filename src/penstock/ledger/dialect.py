@@ -21,7 +21,8 @@ COLUMNS = (
     "cast(j.id as text)", "j.queue_name", "j.job_type", "j.bull_job_id", "j.status", "j.payload_json",
     "j.result_json", "j.error_message", "j.attempts_made", "j.max_attempts", "j.idempotency_key",
     "j.created_at", "j.started_at", "j.finished_at", "j.updated_at", "j.owner", "j.spec", "j.due_at",
-    "j.token", "j.run_over", "j.failure", "j.key_kind",
+    "j.token", "j.run_over", "j.failure", "j.key_kind", "j.key_held", "j.expires_at", "j.cancel_note",
+    "cast(j.recovered_as as text)",
 )  # fmt: skip
 
 
@@ -47,9 +48,8 @@ def _filled(text: str, dialect: Dialect, schema: str) -> str:
     postgres = dialect == "postgresql"
     prefix = f"{check_schema(schema)}." if postgres else "penstock_"
     bare = _COMMENT.sub("", text).strip().replace("{columns}", ", ".join(COLUMNS))
-    bare = bare.replace("{jobs}", f"{prefix}background_jobs").replace(
-        "{migrations}", f"{prefix}ledger_migrations"
-    )
+    for table in ("background_jobs", "ledger_migrations", "ledger_queues", "ledger_schedules"):
+        bare = bare.replace(f"{{{table.rpartition('_')[2]}}}", f"{prefix}{table}")
     bare = _ROWS.sub(lambda found: (_recordset if postgres else _each)(found[1]), bare)
     return spelt(bare, dialect)
 
@@ -57,8 +57,10 @@ def _filled(text: str, dialect: Dialect, schema: str) -> str:
 def spelt(text: str, dialect: Dialect) -> str:
     """Values and types as this database has them."""
     if dialect == "sqlite":
-        return text.replace("{uuid}", "text").replace("{its}", "")  # an alias is not known after `returning`
-    return _VALUE.sub(r"%(\1)s", text.replace("{uuid}", "uuid").replace("{its}", "j."))
+        # An alias is not known after `returning`.
+        return text.replace("{uuid}", "text").replace("{instant}", "text").replace("{its}", "")
+    typed = text.replace("{uuid}", "uuid").replace("{instant}", "timestamptz").replace("{its}", "j.")
+    return _VALUE.sub(r"%(\1)s", typed)
 
 
 def _recordset(columns: str) -> str:

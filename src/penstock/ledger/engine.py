@@ -24,28 +24,31 @@ from penstock.engine import (
 )
 from penstock.ledger.books import ENDS_WITH_JOB, Books, Holder, KeyName, PutIn, Saved
 from penstock.ledger.database import Database
-from penstock.ledger.delegate import Delegate, Fenced
+from penstock.ledger.delegate import Fenced
+from penstock.ledger.kept import Kept
 from penstock.ledger.reconcile import Reconciler, put_into, resolve
-from penstock.ledger.rows import Line, outcome_of, record_of, seen
+from penstock.ledger.rows import Line, heir_of, letter_of, outcome_of, record_of, seen
+from penstock.ledger.settings import Settings
 from penstock.model.clock import Clock
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, SchemaMissing
 from penstock.model.ids import is_id
-from penstock.model.job import Claim, Enqueued, Job, NewJob
+from penstock.model.job import Claim, DeadLetter, Enqueued, Job, NewJob
 from penstock.model.outcome import Released
 from penstock.model.record import Record
 from penstock.model.states import State
 
 log = logging.getLogger("penstock.ledger")
 
-_STALE = Released("its claim came too late for the ledger")
+_STALE = Released("the ledger did not let it begin")
 
 
-class LedgeredEngine(Delegate):
+class LedgeredEngine(Kept):
     """The contract of `penstock.engine.Engine`, where the ledger is the authority."""
 
     def __init__(self, engine: Fenced, database: Database, clock: Clock) -> None:
         self._inner = engine
         self._books = Books(database)
+        self._settings = Settings(database)
         self._clock = clock
         self._is_open = False  # the engine, as far as it was there
         self._in_doubt = False  # the ledger was away: look before something is claimed
@@ -167,10 +170,11 @@ class LedgeredEngine(Delegate):
         """Redis first: what it does not have cannot be put off there, and is dispatched beforehand."""
         engine = await self._engine()
         line = (await self._books.lines([holder])).get(holder)
-        if line is not None and not line.ended:
-            await Reconciler(self._books, engine).dispatch([line])
+        lines = [line] if line is not None and not line.ended else []
+        if await Reconciler(self._books, engine).dispatch(lines):
             await engine.enqueue([newcomer])
             await self._books.replace(holder, newcomer)
+            await self._move([holder])
 
     async def fire(self, tick: Tick) -> TickRecord | None:
         """In the engine first, together with its tick: a row that came to nothing would be run."""
@@ -180,6 +184,8 @@ class LedgeredEngine(Delegate):
             if tick.job.id not in put.lines:
                 await self._adopt([tick.job.id])
             await self._mark([tick.job.id])
+        if fired is not None:
+            await self._settings.next_tick(tick.schedule, tick.next_at)
         return fired
 
     # -- run -------------------------------------------------------------------------------------------
@@ -273,7 +279,11 @@ class LedgeredEngine(Delegate):
             raise OutcomeUnknown(f"claims could not be written, nor handed back: {error}") from error
 
     async def _settle_from(self, lines: Mapping[str, Line], claims: Sequence[Claim]) -> None:
-        """What has ended by its row is not run again; what another has begun is not ours."""
+        """What has ended by its row is not run again; what another has begun, or may not, is handed back."""
+        engine = await self._engine()
+        paused = {queue for queue, paused in (await self._settings.pauses()).items() if paused}
+        for queue in paused & {claim.queue for claim in claims}:
+            await engine.set_paused(queue, True)  # which it did not know
         ends = []
         for claim in claims:
             line = lines.get(claim.id)
@@ -283,9 +293,9 @@ class LedgeredEngine(Delegate):
                 "reconciled: job %s (%s) was given out %s",
                 claim.id,
                 claim.task,
-                f"though it is {line.status}; not run" if line and ended else "twice; handed back",
+                _why_not(line, paused),
             )
-        await (await self._engine()).settle(ends)
+        await engine.settle(ends)
 
     async def release(self, worker: str, request: str) -> int:
         released = await (await self._engine()).release(worker, request)
@@ -310,12 +320,11 @@ class LedgeredEngine(Delegate):
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         removed = await (await self._engine()).prune(retention, limit, run=run)
-        if removed:
-            await self._books.release_keys(retention)
+        await self._books.release_keys(retention, limit)
         return removed
 
     async def remove_schedules(self, ids: Sequence[str]) -> int:
-        removed = await (await self._engine()).remove_schedules(ids)
+        removed = await super().remove_schedules(ids)
         await self._books.unshelve(ids)
         return removed
 
@@ -323,6 +332,7 @@ class LedgeredEngine(Delegate):
         return await self._books.forget(keep, older_than, limit)
 
     async def reconcile(self, limit: int, after: str | None = None) -> Reconciled:
+        await self.give_back()
         return await Reconciler(self._books, await self._engine()).step(limit, after)
 
     # -- operate ---------------------------------------------------------------------------------------
@@ -332,15 +342,30 @@ class LedgeredEngine(Delegate):
         await self._books.note_cancel([i for i, state in told.items() if state is State.ACTIVE], reason)
         await self._end_of(i for i, state in told.items() if state is not None and state.finished)
         if unknown := [i for i, state in told.items() if state is None and is_id(i)]:
-            await self._books.cancel(unknown, reason)
+            await self._books.cancel(dict.fromkeys(unknown, reason))
             told |= {line.id: State(line.status) for line in (await self._books.lines(unknown)).values()}
         return [told[job_id] for job_id in ids]
 
     async def promote(self, ids: Sequence[str]) -> int:
-        return await (await self._engine()).promote(ids)
+        promoted = await (await self._bring(ids)).promote(ids)
+        await self._move(ids)
+        return promoted
 
     async def reschedule(self, ids: Sequence[str], delay: float) -> int:
-        return await (await self._engine()).reschedule(ids, delay)
+        moved = await (await self._bring(ids)).reschedule(ids, delay)
+        await self._move(ids)
+        return moved
+
+    async def _bring(self, ids: Sequence[str]) -> Fenced:
+        """The engine, which knows these jobs: those that it lost, or never got, are dispatched."""
+        engine = await self._engine()
+        await Reconciler(self._books, engine).bring([job_id for job_id in ids if is_id(job_id)])
+        return engine
+
+    async def _move(self, ids: Sequence[str]) -> None:
+        """Write when these are due by now."""
+        found = await self._jobs_of([job_id for job_id in ids if is_id(job_id)])
+        await self._books.move([job for job in found if not job.state.finished])
 
     async def delete(self, ids: Sequence[str]) -> int:
         removed = await (await self._engine()).delete(ids)
@@ -351,7 +376,25 @@ class LedgeredEngine(Delegate):
         made = {r.dead_id: heir for r, heir in zip(recoveries, heirs, strict=True) if heir == r.new_id}
         if made:
             await self._adopt(list(made.values()))
+            await self._books.hand_down(made)
             await self._books.inherit(made)
+        if None not in heirs:
+            return heirs
+        lost = {r.dead_id: r for r, heir in zip(recoveries, heirs, strict=True) if heir is None}
+        told = await self._recover_lost(lost)
+        return [heir or told.get(r.dead_id) for r, heir in zip(recoveries, heirs, strict=True)]
+
+    async def _recover_lost(self, wanted: Mapping[str, Recovery]) -> dict[str, str]:
+        """What has failed by its row, and of which the engine has no dead letter any more."""
+        found = await self._books.lines(list(wanted))
+        failed = {dead: wanted[dead].new_id for dead, line in found.items() if line.status == State.FAILED}
+        lines = await self._books.hand_down(failed) if failed else {}
+        heirs = {dead: line.recovered_as for dead, line in lines.items() if line.recovered_as}
+        known = await self._books.lines(list(heirs.values()))
+        jobs = [heir_of(lines[dead], wanted[dead]) for dead, heir in heirs.items() if heir not in known]
+        await self._books.put(jobs)
+        await self._books.inherit({dead: heir for dead, heir in heirs.items() if heir not in known})
+        await self._dispatch(jobs)
         return heirs
 
     async def _adopt(self, ids: Sequence[str]) -> None:
@@ -381,6 +424,14 @@ class LedgeredEngine(Delegate):
             return None
         return seen(line, await self._books.database.now())
 
+    async def dead_letter(self, job_id: str) -> DeadLetter | None:
+        """From the engine; what it has lost, from the row, without its steps and its time."""
+        found = await super().dead_letter(job_id)
+        if found is not None or not is_id(job_id):
+            return found
+        line = (await self._books.lines([job_id])).get(job_id)
+        return letter_of(line) if line is not None and line.status == State.FAILED else None
+
     async def history(self, job_id: str) -> Record | None:
         line = (await self._books.lines([job_id])).get(job_id)
         return record_of(line) if line is not None and line.ended else None
@@ -395,6 +446,12 @@ def _with_ledger(finding: Finding) -> Finding:
     if finding.name == "persistence" and finding.level is Level.UNSAFE:
         return Finding(finding.name, Level.WARNING, f"{finding.text}; the ledger has every job")
     return finding
+
+
+def _why_not(line: Line | None, paused: set[str]) -> str:
+    if line is not None and line.ended:
+        return f"though it is {line.status}; not run"
+    return "though its queue is paused" if line is not None and line.queue in paused else "twice; handed back"
 
 
 def _key_of(job: NewJob) -> KeyName:

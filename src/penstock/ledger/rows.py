@@ -6,8 +6,8 @@ import json
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, TypeAlias
 
-from penstock.engine import Settlement
-from penstock.model.job import Job, NewJob
+from penstock.engine import Recovery, Settlement
+from penstock.model.job import DeadLetter, Job, NewJob, Ties, Window
 from penstock.model.lanes import is_parked
 from penstock.model.outcome import Cancelled, Completed, Failed, Outcome
 from penstock.model.priority import Priority
@@ -43,10 +43,18 @@ class Line(NamedTuple):
     run_over: bool
     failure: str | None
     key_kind: str | None
+    key_held: bool
+    expires_at: datetime | None
+    cancel_note: str | None
+    recovered_as: str | None
 
     @property
     def ended(self) -> bool:
         return self.finished_at is not None
+
+    def has_expired(self, now: datetime) -> bool:
+        """Its time was over before it had begun."""
+        return self.started_at is None and self.expires_at is not None and self.expires_at <= now
 
 
 def written(at: datetime) -> str:
@@ -59,6 +67,7 @@ def put_values(job: NewJob, now: datetime, parent: Settlement | None = None) -> 
     window = job.window
     held_off = window.seconds if job.unique and window.kind == "debounce" else 0.0
     until = now + timedelta(seconds=window.seconds) if job.unique and window.kind == "period" else None
+    due_at = now + timedelta(seconds=job.delay + held_off)
     return {
         "id": job.id,
         "queue_name": job.queue,
@@ -69,7 +78,8 @@ def put_values(job: NewJob, now: datetime, parent: Settlement | None = None) -> 
         "created_at": written(now),
         "owner": job.owner,
         "spec": parcel.write([job._replace(args="{}")]),
-        "due_at": written(now + timedelta(seconds=job.delay + held_off)),
+        "due_at": written(due_at),
+        "expires_at": _expiry(job, due_at),
         "shelf": (job.ties and job.ties.shelf) or job.queue,
         "key_held": job.unique,
         "key_kind": window.kind if job.unique else None,
@@ -79,16 +89,43 @@ def put_values(job: NewJob, now: datetime, parent: Settlement | None = None) -> 
     }
 
 
+def _expiry(job: NewJob, due_at: datetime) -> str | None:
+    """Of one that waits for others it begins with the end of that."""
+    if job.expire_after is None or (job.ties and job.ties.after):
+        return None
+    return written(due_at + timedelta(seconds=job.expire_after))
+
+
 def job_of(line: Line, now: datetime) -> NewJob:
     """The job of a row, to be put in (again) now, with the attempts that are left."""
     (job,) = parcel.read(line.spec, max(0.0, (now - line.created_at).total_seconds()))
+    delay = max(0.0, (line.due_at - now).total_seconds())
     return job._replace(
         args=line.args,
         owner=line.owner,
-        delay=max(0.0, (line.due_at - now).total_seconds()),
+        delay=delay,
+        window=Window("debounce") if job.window.kind == "debounce" else job.window,  # in its due time already
         max_attempts=max(1, line.max_attempts - line.attempts),
-        expire_after=None if line.started_at else job.expire_after,
+        expire_after=_expires_after(line, now, delay),
     )
+
+
+def _expires_after(line: Line, now: datetime, delay: float) -> float | None:
+    """What is left of it; all of it where it had to wait for others first."""
+    if line.started_at is not None:
+        return None
+    if line.expires_at is not None:
+        return max(0.0, (line.expires_at - now).total_seconds() - delay)
+    return parcel.read(line.spec, 0.0)[0].expire_after
+
+
+def moved_values(job: Job) -> Values:
+    """When the engine has it due."""
+    return {
+        "id": job.id,
+        "due_at": written(job.due_at),
+        "expires_at": job.expires_at and written(job.expires_at),
+    }
 
 
 def save_values(end: Settlement, now: datetime) -> Values:
@@ -103,7 +140,7 @@ def save_values(end: Settlement, now: datetime) -> Values:
         "status": "again" if again else outcome.state.value,
         "result": outcome.result,
         "error": error or (None if again else outcome.note),
-        "failure": json.dumps({"reason": outcome.reason, "error": outcome.error}) if failed else None,
+        "failure": _failure(outcome.reason, outcome.error) if failed else None,
         "refund": int(outcome.refund),
         "due_at": written(now + timedelta(seconds=outcome.delay))
         if again and not outcome.keep_place
@@ -114,6 +151,7 @@ def save_values(end: Settlement, now: datetime) -> Values:
 
 def end_values(job: Job) -> Values:
     """An end that Redis knows of."""
+    error = json.dumps(job.errors[-1]) if job.errors else None
     return {
         "id": job.id,
         "status": job.state.value,
@@ -121,7 +159,26 @@ def end_values(job: Job) -> Values:
         "error": error_message(job.state, job.errors, job.note),
         "finished_at": job.finished_at and written(job.finished_at),
         "attempt": job.attempt,
+        "failure": _failure(job.note, error) if job.state is State.FAILED else None,
     }
+
+
+def buried_values(letter: DeadLetter) -> Values:
+    """A failure that has left Redis only its dead letter."""
+    error = json.dumps(letter.error) if letter.error else None
+    return {
+        "id": letter.job_id,
+        "status": State.FAILED.value,
+        "result": None,
+        "error": summary(letter.error) if letter.error else letter.reason,
+        "finished_at": written(letter.failed_at),
+        "attempt": letter.attempts,
+        "failure": _failure(letter.reason, error),
+    }
+
+
+def _failure(reason: str | None, error: str | None) -> str:
+    return json.dumps({"reason": reason, "error": error})
 
 
 def adopt_values(job: Job) -> Values:
@@ -130,6 +187,7 @@ def adopt_values(job: Job) -> Values:
         job.id, job.queue, job.task, key=job.key, unique=job.unique, priority=int(job.priority),
         max_attempts=job.max_attempts, options=job.options_json,
         lane=None if job.lane == job.queue or is_parked(job.lane) else job.lane,
+        ties=Ties(origin=job.origin) if job.origin else None,
     )  # fmt: skip
     told = Record.of(job)
     return {
@@ -145,7 +203,48 @@ def adopt_values(job: Job) -> Values:
         "finished_at": told.finished_at and written(told.finished_at),
         "spec": parcel.write([spec]),
         "due_at": written(job.due_at),
+        "expires_at": job.expires_at and written(job.expires_at),
     }
+
+
+def heir_of(line: Line, recovery: Recovery) -> NewJob:
+    """What a failed job is recovered as, where only its row is left; the key goes over afterwards."""
+    (job,) = parcel.read(line.spec, 0.0)
+    return job._replace(
+        id=line.recovered_as or recovery.new_id,
+        args=line.args if recovery.args is None else recovery.args,
+        owner=line.owner,
+        unique=False,
+        delay=recovery.delay,
+        expire_after=None,
+        ties=job.ties and job.ties._replace(after=(), deadline=None),
+    )
+
+
+def letter_of(line: Line) -> DeadLetter:
+    """The dead letter of a failed job, where only its row is left."""
+    (job,) = parcel.read(line.spec, 0.0)
+    told = json.loads(line.failure) if line.failure else {}
+    assert line.finished_at is not None
+    return DeadLetter(
+        job_id=line.id,
+        queue=line.queue,
+        task=line.task,
+        args_json=line.args,
+        key=line.key,
+        unique=job.unique,
+        priority=Priority(job.priority),
+        max_attempts=line.max_attempts,
+        owner=line.owner,
+        options_json=job.options,
+        reason=told.get("reason") or "failed",
+        error=json.loads(told["error"]) if told.get("error") else None,
+        attempts=line.attempts,
+        first_started_at=line.started_at,
+        ran_for=0.0,
+        failed_at=line.finished_at,
+        recovered_as=line.recovered_as,
+    )
 
 
 def outcome_of(line: Line) -> Outcome:
@@ -199,6 +298,7 @@ def seen(line: Line, now: datetime) -> Job:
         due_at=line.due_at,
         owner=line.owner,
         options_json=job.options,
+        expires_at=line.expires_at,
         started_at=line.started_at,
         finished_at=line.finished_at,
         result_json=line.result,

@@ -28,7 +28,7 @@ from penstock.model.errors import EngineError, InvalidOption, SchemaMissing, Sch
 T = TypeVar("T")
 
 _TABLES = "select name from sqlite_master where type = 'table' and name like 'penstock%'"
-_TIMES = ("created_at", "started_at", "finished_at", "updated_at", "due_at")
+_TIMES = ("created_at", "started_at", "finished_at", "updated_at", "due_at", "expires_at", "next_at")
 
 
 class _File(Store):

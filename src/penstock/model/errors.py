@@ -236,3 +236,8 @@ def in_seconds(what: str, value: Duration) -> float:
     if not 0 <= value <= MAX_SECONDS:
         raise InvalidOption(f"{what} takes seconds from 0 up to ten years ({MAX_SECONDS:,.0f})")
     return float(value)
+
+
+def is_away(error: Exception) -> bool:
+    """Every kind of EngineError but the bare one tells of the engine, and not of what it was given."""
+    return isinstance(error, EngineError) and type(error) is not EngineError

@@ -42,7 +42,7 @@ class Outbox:
         """Make its tables, where they are missing."""
         store = self._store()
         try:
-            await store.apply()
+            await store.apply(self.plan())
         finally:
             await store.close()
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from penstock.engine import Engine
-from penstock.model.errors import EngineError, InvalidValue
+from penstock.model.errors import InvalidValue, is_away
 from penstock.model.failure import shorten
 from penstock.model.job import NewJob
 from penstock.outbox import parcel
@@ -68,7 +68,7 @@ async def _put(engine: Engine, parcels: list[_Parcel], verdict: Verdict, stuck: 
     try:
         await engine.enqueue([job for parcel in parcels for job in parcel.jobs], again=True)
     except Exception as error:
-        if _is_away(error):
+        if is_away(error):
             raise EngineAway(str(error)) from error
         if len(parcels) > 1:
             half = len(parcels) // 2
@@ -81,11 +81,6 @@ async def _put(engine: Engine, parcels: list[_Parcel], verdict: Verdict, stuck: 
             stuck.add(row.order_key)
     else:
         verdict.dispatched.extend(parcel.row.seq for parcel in parcels)
-
-
-def _is_away(error: Exception) -> bool:
-    """Every kind of EngineError but the bare one tells of the engine, and not of what it was given."""
-    return isinstance(error, EngineError) and type(error) is not EngineError
 
 
 def _refusal(row: Row, error: Exception) -> Refusal:

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import psycopg
-from psycopg import IsolationLevel
 from psycopg.pq import TransactionStatus
 
 from penstock import crash_points
@@ -34,7 +33,7 @@ from penstock.outbox.store import (
     Verdict,
     missing,
 )
-from penstock.outbox.tables import plan, sql
+from penstock.outbox.tables import sql
 
 CHANNEL = "penstock_outbox"
 _NO_TABLE = {"42P01", "42703"}  # undefined_table, undefined_column
@@ -115,6 +114,12 @@ class PostgresStore:
                 effects = await session.execute(self._sql["prune_effects"], self._values(limit=limit))
                 return max(rows.rowcount, effects.rowcount)
 
+    async def prune_effects(self, limit: int) -> int:
+        async with self._connected() as session:
+            with _in_time(session):
+                gone = await session.execute(self._sql["prune_effects"], self._values(limit=limit))
+                return gone.rowcount
+
     # -- people ---------------------------------------------------------------------------------------
     async def status(self) -> Status:
         async with self._connected() as session:
@@ -123,10 +128,10 @@ class PostgresStore:
                 errors = await self._rows(session, "refused", limit=MOST_SHOWN) if refused else []
         return Status(waiting, lag or 0.0, refused, tuple(Refused(*row) for row in errors))
 
-    async def apply(self) -> None:
+    async def apply(self, plan: str) -> None:
         async with self._connected() as session, session.transaction():
             await session.execute(_LOCK)
-            await session.execute(plan("postgresql").encode())
+            await session.execute(plan.encode())
 
     # -- connection -----------------------------------------------------------------------------------
     @asynccontextmanager
@@ -135,8 +140,6 @@ class PostgresStore:
         session = self._session
         if session is None or session.closed:
             session = self._session = await self._pool.connect()
-            # The server may be set otherwise; what others have locked must be passed by, not be an error.
-            await session.set_isolation_level(IsolationLevel.READ_COMMITTED)
         try:
             yield session
         except psycopg.Error as error:

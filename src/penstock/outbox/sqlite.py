@@ -18,7 +18,7 @@ from penstock import crash_points
 from penstock.engines.sqlite.failures import typed
 from penstock.engines.sqlite.instants import SECOND, micro, now_by
 from penstock.model.clock import Clock
-from penstock.model.errors import EngineError
+from penstock.model.errors import EngineError, InvalidOption
 from penstock.outbox.store import (
     KEYS,
     MOST_COUNTED,
@@ -34,12 +34,14 @@ from penstock.outbox.store import (
     Verdict,
     missing,
 )
-from penstock.outbox.tables import plan, sql
+from penstock.outbox.tables import sql
+from penstock.patience import to_the_end
 
 T = TypeVar("T")
 
 LEASE = 10.0  # seconds after which another relay may have the rows
 BUSY_SECONDS = 5.0  # to wait for a write transaction of the user's
+_HOLDS_JOBS = "select 1 from sqlite_master where type = 'table' and name = 'penstock_jobs'"
 LOOK_EVERY = 0.25  # seconds between looks at the file, while waiting
 
 
@@ -136,6 +138,13 @@ class SqliteStore:
 
         return await self._do(work)
 
+    async def prune_effects(self, limit: int) -> int:
+        def work(connection: sqlite3.Connection) -> int:
+            with _writing(connection):
+                return self._run(connection, "prune_effects", now=now_by(self._clock), limit=limit)
+
+        return await self._do(work)
+
     # -- people ---------------------------------------------------------------------------------------
     async def status(self) -> Status:
         def work(connection: sqlite3.Connection) -> Status:
@@ -148,21 +157,22 @@ class SqliteStore:
 
         return await self._do(work)
 
-    async def apply(self) -> None:
+    async def apply(self, plan: str) -> None:
         def work(connection: sqlite3.Connection) -> None:
-            connection.executescript(f"begin immediate; {plan('sqlite')} commit")
+            if connection.execute(_HOLDS_JOBS).fetchone():
+                raise InvalidOption(
+                    f"{self._path} holds the jobs of an engine, and its own table penstock_effects: "
+                    "name another file"
+                )
+            connection.executescript(f"begin immediate; {plan} commit")
 
         await self._do(work, mode="rwc")
 
     # -- connection -----------------------------------------------------------------------------------
     async def _do(self, work: Callable[[sqlite3.Connection], T], mode: str = "rw") -> T:
         async with self._turn:
-            working = asyncio.ensure_future(asyncio.to_thread(self._at_work, work, mode))
-            try:
-                return await asyncio.shield(working)
-            except asyncio.CancelledError:
-                await asyncio.wait({working})  # nobody can stop a thread, and the connection is in its hand
-                raise
+            # Nobody can stop a thread, and the connection is in its hand.
+            return await to_the_end(asyncio.to_thread(self._at_work, work, mode))
 
     def _at_work(self, work: Callable[[sqlite3.Connection], T], mode: str) -> T:
         try:

@@ -96,15 +96,25 @@ class Store(Protocol):
         """Remove rows dispatched more than so many seconds ago, and effects past their time; how many."""
         ...
 
+    async def prune_effects(self, limit: int) -> int:
+        """Remove effects past their time; how many. It need not be open."""
+        ...
+
     async def status(self) -> Status:
         """How it stands; it need not be open."""
         ...
 
-    async def apply(self) -> None:
-        """Make the tables where they are missing; it need not be open."""
+    async def apply(self, plan: str) -> None:
+        """Make tables, where they are missing; it need not be open."""
 
 
 def missing(what: str) -> SchemaMissing:
+    """The outbox, or the table of effects, is not there: how to make it."""
+    if "penstock_effects" in what:
+        return SchemaMissing(
+            f"ctx.once() has no table there: {what}. Run `penstock effects apply --database URL`, or put "
+            "what `penstock effects plan` prints into your own migrations"
+        )
     return SchemaMissing(
         f"the outbox has no table there: {what}. Run `penstock outbox apply`, or put what "
         "`penstock outbox plan` prints into your own migrations"
@@ -124,11 +134,11 @@ def explained(table: str) -> Iterator[None]:
 
 
 def dialect_of(url: str) -> Dialect:
-    """In which SQL the outbox of this URL is; InvalidOption where none can be."""
+    """In which SQL the tables of this URL are; InvalidOption where none can be."""
     scheme = url.partition("://")[0]
     if scheme not in ("sqlite", "postgresql", "postgres") or in_memory(url):
         raise InvalidOption(
-            "the outbox must be in your own database, PostgreSQL or a file of SQLite; write "
-            "outbox='postgresql://…' or outbox='sqlite:///…', or set PENSTOCK_OUTBOX"
+            "the outbox must be in your own database, PostgreSQL or a file of SQLite, and so must the table "
+            "of ctx.once(); write postgresql://… or sqlite:///…, as outbox=, PENSTOCK_OUTBOX or --database"
         )
     return "sqlite" if scheme == "sqlite" else "postgresql"

@@ -15,5 +15,10 @@ def sql(dialect: Dialect) -> dict[str, str]:
 
 
 def plan(dialect: Dialect) -> str:
-    """What `apply` runs, to be put into a migration of one's own: safe to run again."""
-    return sql(dialect)["tables"]
+    """What makes the tables of an outbox, to be put into a migration of one's own: safe to run again."""
+    return f"{sql(dialect)['tables']}\n{plan_effects(dialect)}"
+
+
+def plan_effects(dialect: Dialect) -> str:
+    """What makes the table of `ctx.once` alone."""
+    return sql(dialect)["effects_table"]

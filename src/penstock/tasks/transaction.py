@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
 from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -12,6 +10,7 @@ from penstock import crash_points
 from penstock.engine import Effect
 from penstock.lent import AsyncLent, Lent, lent
 from penstock.model.errors import InvalidOption
+from penstock.patience import to_the_end
 from penstock.tasks.steps import lost
 
 if TYPE_CHECKING:
@@ -160,11 +159,11 @@ class Transaction(BaseTransaction):
         # Not given up half-way: only its end says whether the work is done.
         try:
             if kind is None:
-                await _to_the_end(self._finish())
+                await to_the_end(self._finish())
         finally:
             self.is_open = False
             if not self.committed:
-                await _to_the_end(self._undo())
+                await to_the_end(self._undo())
 
     async def _finish(self) -> None:
         settlement = self._completion()
@@ -221,15 +220,3 @@ IN_AUTOCOMMIT = (
 async def _done(answer: Any) -> None:
     if answer is not None:
         await answer
-
-
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Await it, and do so too when cancelled meanwhile."""
-    doing = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(doing)
-    except asyncio.CancelledError:
-        await asyncio.wait({doing})
-        if not doing.cancelled() and doing.exception() is not None:
-            doing.result()
-        raise

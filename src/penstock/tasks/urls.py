@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from penstock.model.errors import InvalidOption
@@ -50,6 +51,19 @@ def check_ledger(url: str, ledger: str) -> None:
         raise InvalidOption(
             "a ledger in memory would not outlive the process: name a file, sqlite:///ledger.db"
         )
+
+
+def check_outbox(url: str, outbox: str) -> None:
+    """InvalidOption where the outbox would be in the file of the jobs: nothing need be brought there."""
+    if is_sqlite(url) and is_sqlite(outbox) and not in_memory(url) and _file(url) == _file(outbox):
+        raise InvalidOption(
+            "the outbox is in the very file that holds the jobs, where none is needed: leave outbox= out, "
+            "and using(connection=…) puts jobs in as a part of your transaction"
+        )
+
+
+def _file(url: str) -> str:
+    return os.path.realpath(sqlite_path(url))
 
 
 def is_sqlite(url: str) -> bool:

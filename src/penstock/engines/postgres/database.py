@@ -107,14 +107,12 @@ class Database:
 async def _pipelined(connection: Connection, calls: Sequence[Call]) -> list[psycopg.AsyncCursor[Any]]:
     # Up to the pipeline's end is one transaction by itself, but it would be committed even where a later
     # statement cannot be sent: only an explicit one stays open then, and is dropped with its connection.
-    explicit = len(calls) > 1
+    # Behind a pooler, only an explicit one has our isolation level.
     async with connection.pipeline():
-        if explicit:
-            await connection.execute("begin")
+        await connection.execute("begin isolation level read committed")
         await connection.execute(_LIMITS)
         cursors = [await connection.execute(call.sql.encode(), call.values, binary=True) for call in calls]
-        if explicit:
-            await connection.execute("commit")
+        await connection.execute("commit")
     return cursors
 
 

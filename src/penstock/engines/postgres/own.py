@@ -14,7 +14,7 @@ from psycopg.pq import TransactionStatus
 
 from penstock.engines.postgres import failures
 from penstock.engines.postgres.lent import PostgresOnLent
-from penstock.engines.postgres.pool import options_of, usable
+from penstock.engines.postgres.pool import ISOLATION, options_of, usable
 from penstock.lent import AsyncLent, Lent, Value
 from penstock.lent.postgres import AsyncPsycopg, Psycopg
 from penstock.model.clock import Clock
@@ -48,6 +48,7 @@ class PostgresTransactions:
         with self._typed(), self._in_hand():
             connection = self._taken() or psycopg.Connection.connect(**self._options)
             try:
+                connection.isolation_level = ISOLATION
                 block = psycopg.Transaction(connection)
                 block.__enter__()
                 connection.execute(_LIMIT, [_milliseconds(lease)])
@@ -60,6 +61,7 @@ class PostgresTransactions:
         with self._typed(), self._in_hand():
             connection = self._taken_async() or await psycopg.AsyncConnection.connect(**self._options)
             try:
+                await connection.set_isolation_level(ISOLATION)
                 block = psycopg.AsyncTransaction(connection)
                 await block.__aenter__()
                 await connection.execute(_LIMIT, [_milliseconds(lease)])

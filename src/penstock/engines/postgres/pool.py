@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import psycopg
-from psycopg import conninfo
+from psycopg import IsolationLevel, conninfo
 from psycopg.pq import TransactionStatus
 
 from penstock.engines.postgres import failures
@@ -20,11 +20,15 @@ from penstock.model.errors import EngineError, EngineUnavailable, InvalidOption
 
 CONNECT_SECONDS = 5
 CALL_SECONDS = 20.0
+# The database, the role or the URL may be set otherwise. What others have changed or locked must be waited
+# for or passed by, and not be an error.
+ISOLATION = IsolationLevel.READ_COMMITTED
 # For every session of ours. Where a pooler refuses or drops this, each transaction sets its limits itself.
 # Every statement of ours goes by an index; the defaults, made for disks that turn, think a scan is cheaper.
 _SESSION = (
     "-c penstock.brief=on -c lock_timeout=2s -c statement_timeout=15s -c timezone=UTC "
-    "-c enable_seqscan=off -c random_page_cost=1.1 -c jit=off -c plan_cache_mode=force_generic_plan"
+    "-c enable_seqscan=off -c random_page_cost=1.1 -c jit=off -c plan_cache_mode=force_generic_plan "
+    "-c default_transaction_isolation=read\\ committed"
 )
 _DEFAULTS: dict[str, Any] = {
     "application_name": "penstock",
@@ -100,7 +104,9 @@ class Pool:
     async def _dial(self, settings: str) -> Session:
         options = f"{self._options.get('options', '')} {settings}".strip()
         arguments = {**self._options, "options": options} if options else self._options
-        return await Session.connect(**arguments, autocommit=True, prepare_threshold=None)
+        session = await Session.connect(**arguments, autocommit=True, prepare_threshold=None)
+        await session.set_isolation_level(ISOLATION)
+        return session
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Session]:

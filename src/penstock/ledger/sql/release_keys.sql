@@ -1,9 +1,13 @@
--- Beyond what its queue keeps, a record holds its key no more.
-update {jobs} set key_held = false
-where key_held and key_kind = 'record' and shelf = :shelf and finished_at is not null
-    and (status = 'completed') = :completed
-    and (finished_at < :before or finished_at < (
-        select min(kept.finished_at) from (
-            select k.finished_at from {jobs} k
-            where k.shelf = :shelf and k.finished_at is not null and (k.status = 'completed') = :completed
-            order by k.finished_at desc limit :keep) kept) or :keep = 0)
+-- Beyond what its queue keeps, a record holds its key no more: the oldest first, a bounded step.
+update {jobs} set key_held = false where id in (
+    select j.id from {jobs} j
+    where j.key_held and j.key_kind = 'record' and j.shelf = :shelf and j.finished_at is not null
+        and (j.status = 'completed') = :completed
+        and j.finished_at < (select max(cut.at) from (
+            select cast(:before as {instant}) as at
+            union all
+            select k.finished_at from (
+                select n.finished_at from {jobs} n
+                where n.shelf = :shelf and n.finished_at is not null and (n.status = 'completed') = :completed
+                order by n.finished_at desc limit :counted offset :newer) k) cut)
+    order by j.finished_at limit :limit)

@@ -26,15 +26,3 @@ create index if not exists penstock_outbox_refused on penstock_outbox (seq)
     where dispatched_at is null and tries > 0;
 create index if not exists penstock_outbox_dispatched on penstock_outbox (dispatched_at)
     where dispatched_at is not null;
-
--- Effects that have happened: `ctx.once` writes them in your transactions.
-create table if not exists penstock_effects (
-    task text not null,
-    key text not null,
-    name text not null,
-    job_id uuid not null,
-    first_at timestamptz not null,
-    expires_at timestamptz not null,
-    primary key (task, key, name)
-);
-create index if not exists penstock_effects_expire on penstock_effects (expires_at);

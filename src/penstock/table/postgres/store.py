@@ -37,8 +37,8 @@ CHANNEL = "penstock_table"
 LISTEN_SLICE = 1.0  # seconds after which a listener looks whether to go on
 # In one round trip with `begin`, so that a pooler need keep nothing for the session.
 _BEGIN = (
-    b"begin; set local lock_timeout = '5s'; set local statement_timeout = '60s'; "
-    b"set local idle_in_transaction_session_timeout = '60s'"
+    b"begin isolation level read committed; set local lock_timeout = '5s'; "
+    b"set local statement_timeout = '60s'; set local idle_in_transaction_session_timeout = '60s'"
 )
 _DEFAULTS: dict[str, Any] = {
     "application_name": "penstock-table",

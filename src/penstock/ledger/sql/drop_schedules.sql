@@ -1,0 +1,1 @@
+delete from {schedules} where id in (select e.id from {rows(id text)})

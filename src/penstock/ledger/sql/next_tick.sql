@@ -1,0 +1,1 @@
+update {schedules} set next_at = :next_at where id = :id

@@ -1,0 +1,1 @@
+select queue_name, paused from {queues}
