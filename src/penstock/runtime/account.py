@@ -18,6 +18,7 @@ from penstock.model.outcome import COMPLETED, Completed, Outcome
 from penstock.runtime.backoff import jittered
 from penstock.runtime.running import Running, Stop
 from penstock.telemetry import events
+from penstock.telemetry.meter import run_meter
 from penstock.telemetry.tally import Tally
 
 log = logging.getLogger("penstock.worker")
@@ -38,6 +39,7 @@ class Account:
         self._feed = feed or Publisher(engine)  # one that is not on tells nobody
         self._now = now
         self._tally = Tally() if counts else None
+        self._meter = run_meter() if counts else None
         self._untold: list[Sample] = []  # what the engine was away for
         self._ended: dict[str, tuple[Claim, float, Stop | None]] = {}  # by token: not written yet
 
@@ -61,7 +63,8 @@ class Account:
 
     def settled(self, ends: Sequence[Settlement], accepted: Sequence[bool]) -> None:
         """The engine has answered for each end."""
-        taken, tally, told, watched = self._ended.pop, self._tally, events.are_told(), self._feed.on
+        taken, tally, meter = self._ended.pop, self._tally, self._meter
+        told, watched = events.are_told(), self._feed.on
         for (_, token, outcome, ran_for, _, then, _), written in zip(ends, accepted, strict=True):
             if (found := taken(token, None)) is None:  # it was handed back without having begun
                 continue
@@ -69,6 +72,8 @@ class Account:
             if written and tally is not None:
                 wait = at - ran_for - claim.due_at.timestamp()
                 tally.run(claim.queue, claim.task, outcome, wait, ran_for)
+                if meter is not None:
+                    meter.record(claim.queue, claim.task, outcome, wait, ran_for)
             if stop is not None or not written:
                 self._ended_badly(claim, stop, written=written)
             if written and watched and (event := live.ended(claim, outcome, ran_for)) is not None:
@@ -87,6 +92,8 @@ class Account:
         if self._tally is not None:
             wait = at - ran_for - claim.due_at.timestamp()
             self._tally.run(claim.queue, claim.task, COMPLETED, wait, ran_for)
+            if self._meter is not None:
+                self._meter.record(claim.queue, claim.task, COMPLETED, wait, ran_for)
         if self._feed.on and (event := live.ended(claim, COMPLETED, ran_for)) is not None:
             self._feed.tell(event)
         events.ended(claim, COMPLETED, ran_for, at)
