@@ -31,7 +31,7 @@ from conformance.kit import (
     want,
 )
 from engines.redis_kit import commands, fresh_engine, keys
-from penstock.engine import Group, JobFilter, Recovery, Retention, ScheduleRow, Tick
+from penstock.engine import Group, JobEvent, JobFilter, Recovery, Retention, Sample, ScheduleRow, Tick
 from penstock.engines.redis.scripts import scripts
 from penstock.model.breaker import Breaker, Circuit
 from penstock.model.clock import FakeClock
@@ -104,6 +104,15 @@ PATTERNS = [
     "resting:.+>.+",
     "breakers",
     "circuits",
+    "notes:.+",
+    "notekeys:.+",
+    "noted:.+",
+    "noteends",
+    "minute:[0-9]+",
+    "minutes",
+    "totals",
+    "feed",
+    "feeding",
 ]
 
 
@@ -151,6 +160,9 @@ async def live_a_full_life(engine, clock: FakeClock) -> None:
     await live_with_ties(engine)
     await live_by_schedule(engine)
     await live_under_limits(engine, clock)
+    await engine.put_note("token", "one", "{}", ttl=60)
+    await engine.count([Sample("q", "t", {"completed": 1})])
+    await engine.publish([JobEvent("added", make_id(), "q", "t")])
 
 
 async def live_with_ties(engine) -> None:
@@ -229,11 +241,14 @@ CREATING = {
     "put_breakers.lua",
     "recover.lua",
     "migrate.lua",
+    "put_note.lua",
+    "count.lua",
+    "publish.lua",
 }
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_only_what_makes_new_jobs_is_refused_when_memory_is_full(name):
+def test_only_what_makes_something_new_is_refused_when_memory_is_full(name):
     shebang = (LUA / name).read_text().splitlines()[0]
     flagged = "allow-oom" in shebang or "no-writes" in shebang
     assert flagged is (name not in CREATING)
@@ -288,7 +303,7 @@ async def test_a_verb_runs_as_many_commands_however_much_waits_runs_or_has_ended
             await engine.enqueue(news(10))
             held = await claim(engine, limit=10)
             asked = want(limit=10)
-            job, key = new(), new(key=make_id())
+            job, key, last = new(), new(key=make_id()), new()
             return [
                 await cost(own_server, verb)
                 for verb in (
@@ -299,7 +314,9 @@ async def test_a_verb_runs_as_many_commands_however_much_waits_runs_or_has_ended
                     lambda: engine.stage(10),
                     lambda: engine.get(held[0].id),
                     lambda: engine.jobs(JobFilter(state=State.COMPLETED), 5),
+                    lambda: engine.enqueue([last]),
                     engine.queues,
+                    lambda: engine.standing(last.id, 10),
                 )
             ]
 

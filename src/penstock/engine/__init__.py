@@ -1,4 +1,4 @@
-"""The engine contract: where jobs live, in about thirty verbs.
+"""The engine contract: where jobs live, and what is kept with them.
 
 Every engine keeps these promises, and the conformance suite (`tests/conformance`) holds it to them.
 
@@ -110,6 +110,29 @@ there by the step that settles it, unless they are told otherwise. `forget` boun
 job is not in it. In SQL the Records of all jobs, unfinished ones too, are `background_jobs`. Redis has no
 history: there the Record goes with the job's own (`penstock/ledger` keeps one beside it).
 
+**Notes** are small documents of whoever serves the jobs: tokens, entries of an audit, the state of alerts.
+Engines do not read them. Each has a kind and a key, and a version, which grows by one with each change;
+`put_note` with `expect` changes only the version that was read, so that of several who do only one does. A
+note past its time is as if it were not there; `tidy` removes it, in bounded steps. One that is gone begins
+at version 1 again: who must know it for the same writes who he is into it. `engine/notes.py` says what a kind
+and a key may be. With a ledger beside Redis, notes, samples and the feed are in Redis alone.
+
+**The feed** is what happened to jobs, told by those who ran them, for those who watch; the jobs themselves
+are the truth. Numbers grow in the order in which events can be seen: who goes on from the cursor of each page
+misses none. The last FEED_KEPT are kept. What is asked for and not there any more is a *gap*, and so is a
+number that this feed has not come to yet, or was never at: that of an engine that was emptied. Publishing is
+best effort: what is told twice is there twice, and after an unknown outcome it is not told again.
+
+**Samples** are what workers have counted since they last told. `count` adds them to the minute that it is by
+the engine's clock, and to the totals, which only grow. Minutes are kept for SERIES_KEPT seconds; `tidy` drops
+older ones, in bounded steps. What is counted twice is there twice: after an unknown outcome it is not counted
+again.
+
+**Standing.** How many of its lane are claimed before a job is counted as far as asked and no further; limits
+and other lanes are not looked at. `oldest_at` of a queue is the earliest due time of the first jobs, by rank,
+of its open lane and of those under limits, OLDEST_LANES of them at most; what is parked does not count, see
+`parked`. Jobs that have passed their expiry do not count in either.
+
 **Finished is final.** A job that is completed, failed or cancelled never runs again; recovering a dead letter
 makes a new job, linked both ways, which takes over the key.
 
@@ -134,9 +157,22 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from penstock.engine.counting import SERIES_KEPT, Minute, Sample
 from penstock.engine.effects import Effect, EffectFilter, EffectName, EffectRecord
+from penstock.engine.feeding import FEED_KEPT, FeedPage, JobEvent
 from penstock.engine.limiting import Entry, Group, GroupState, LaneState
-from penstock.engine.looking import DeadFilter, Flow, HistoryFilter, JobFilter, Parked, QueueState, Recovery
+from penstock.engine.looking import (
+    OLDEST_LANES,
+    DeadFilter,
+    Flow,
+    HistoryFilter,
+    JobFilter,
+    Parked,
+    QueueState,
+    Recovery,
+    Standing,
+)
+from penstock.engine.notes import Note
 from penstock.engine.running import (
     CancelOrder,
     Claimed,
@@ -166,6 +202,9 @@ from penstock.model.record import Record
 from penstock.model.states import State
 
 __all__ = [
+    "FEED_KEPT",
+    "OLDEST_LANES",
+    "SERIES_KEPT",
     "STILL_RUNS",
     "STILL_WAITS",
     "TICKS_KEPT",
@@ -180,15 +219,19 @@ __all__ = [
     "EffectRecord",
     "Engine",
     "Entry",
+    "FeedPage",
     "Finding",
     "Flow",
     "Group",
     "GroupState",
     "HistoryFilter",
+    "JobEvent",
     "JobFilter",
     "Judge",
     "LaneState",
     "Level",
+    "Minute",
+    "Note",
     "OnLent",
     "Orders",
     "Overlap",
@@ -198,9 +241,11 @@ __all__ = [
     "Recovery",
     "Rescued",
     "Retention",
+    "Sample",
     "ScheduleRow",
     "Settled",
     "Settlement",
+    "Standing",
     "Tick",
     "TickRecord",
     "Transaction",
@@ -410,6 +455,58 @@ class Engine(Protocol):
         """
         ...
 
+    # -- notes ----------------------------------------------------------------------------------------
+    async def put_note(
+        self, kind: str, key: str, body: str, *, ttl: float | None = None, expect: int | None = None
+    ) -> int | None:
+        """Keep a note, for `ttl` seconds or for good; its version.
+
+        `expect`: only where this is the version that is there, 0: only where there is none; else None, and
+        nothing changes. After an unknown outcome, read it.
+        """
+        ...
+
+    async def note(self, kind: str, key: str) -> Note | None:
+        """One note."""
+        ...
+
+    async def notes(
+        self, kind: str, limit: int, after: str | None = None, *, newest: bool = False
+    ) -> list[Note]:
+        """Notes of a kind by their keys, where `newest` from the last one down; `after` is the last key of
+        the page before.
+        """
+        ...
+
+    async def remove_notes(self, kind: str, keys: Sequence[str]) -> int:
+        """Remove notes; how many there were."""
+        ...
+
+    async def forget_notes(self, kind: str, older_than: float, limit: int) -> int:
+        """Remove notes last written more than `older_than` seconds ago; how many, at most `limit`."""
+        ...
+
+    # -- watch ----------------------------------------------------------------------------------------
+    async def publish(self, events: Sequence[JobEvent]) -> None:
+        """Tell those who watch; MAX_EVENTS at once."""
+
+    async def feed(self, after: int | None, limit: int) -> FeedPage:
+        """What has been told after this number, 0: all that is kept; None: only where the feed stands now."""
+        ...
+
+    async def count(self, samples: Sequence[Sample]) -> None:
+        """Add to the minute that it is, and to the totals; MAX_SAMPLES at once."""
+
+    async def series(self, since: datetime, until: datetime, queue: str | None = None) -> list[Minute]:
+        """What was counted in the minutes that began at or after the first and before the second, by time,
+        queue and task.
+        """
+        ...
+
+    async def totals(self) -> list[Sample]:
+        """All that was ever counted, by queue and task."""
+        ...
+
     # -- breakers, as used inside a handler -----------------------------------------------------------------
     async def enter_breaker(self, name: str, permit: str) -> Entry:
         """Ask to start under a breaker. A probe's place counts until it is reported, `reset` seconds at most.
@@ -490,6 +587,10 @@ class Engine(Protocol):
 
     async def queues(self) -> list[QueueState]:
         """Every queue that was ever used, with its counts, sorted by name."""
+        ...
+
+    async def standing(self, job_id: str, most: int) -> Standing | None:
+        """How many are claimed before this job in its lane, counted up to `most`; None: it does not wait."""
         ...
 
     async def dead_count(self) -> int:

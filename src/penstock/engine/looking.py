@@ -10,6 +10,8 @@ from typing import NamedTuple
 from penstock.model.job import Job
 from penstock.model.states import State, Status
 
+OLDEST_LANES = 1_000  # of a queue, looked at for what has waited longest
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobFilter:
@@ -91,3 +93,15 @@ class QueueState:
     queue: str
     paused: bool
     counts: Mapping[State, int]
+    oldest_at: datetime | None = None  # when the one that has waited longest was due; see "Standing"
+
+
+class Standing(NamedTuple):
+    """Where a job stands in its lane."""
+
+    ahead: int  # jobs that are claimed before it
+    more: bool = False  # and more
+
+    @classmethod
+    def counted(cls, ahead: int, most: int) -> Standing:
+        return cls(min(ahead, most), ahead > most)

@@ -14,15 +14,21 @@ from penstock.engine import (
     EffectRecord,
     Engine,
     Entry,
+    FeedPage,
     Flow,
     Group,
     GroupState,
+    JobEvent,
     JobFilter,
     LaneState,
+    Minute,
+    Note,
     Orders,
     Parked,
     QueueState,
+    Sample,
     ScheduleRow,
+    Standing,
     TickRecord,
     WorkerInfo,
 )
@@ -147,3 +153,41 @@ class Delegate:
 
     async def parked(self) -> list[Parked]:
         return await (await self._engine()).parked()
+
+    async def standing(self, job_id: str, most: int) -> Standing | None:
+        return await (await self._engine()).standing(job_id, most)
+
+    # Notes, the feed and samples are of the engine alone: the ledger is about jobs.
+    async def put_note(
+        self, kind: str, key: str, body: str, *, ttl: float | None = None, expect: int | None = None
+    ) -> int | None:
+        return await (await self._engine()).put_note(kind, key, body, ttl=ttl, expect=expect)
+
+    async def note(self, kind: str, key: str) -> Note | None:
+        return await (await self._engine()).note(kind, key)
+
+    async def notes(
+        self, kind: str, limit: int, after: str | None = None, *, newest: bool = False
+    ) -> list[Note]:
+        return await (await self._engine()).notes(kind, limit, after, newest=newest)
+
+    async def remove_notes(self, kind: str, keys: Sequence[str]) -> int:
+        return await (await self._engine()).remove_notes(kind, keys)
+
+    async def forget_notes(self, kind: str, older_than: float, limit: int) -> int:
+        return await (await self._engine()).forget_notes(kind, older_than, limit)
+
+    async def publish(self, events: Sequence[JobEvent]) -> None:
+        await (await self._engine()).publish(events)
+
+    async def feed(self, after: int | None, limit: int) -> FeedPage:
+        return await (await self._engine()).feed(after, limit)
+
+    async def count(self, samples: Sequence[Sample]) -> None:
+        await (await self._engine()).count(samples)
+
+    async def series(self, since: datetime, until: datetime, queue: str | None = None) -> list[Minute]:
+        return await (await self._engine()).series(since, until, queue)
+
+    async def totals(self) -> list[Sample]:
+        return await (await self._engine()).totals()

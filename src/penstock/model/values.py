@@ -7,7 +7,7 @@ from math import isfinite
 from types import NoneType
 from typing import Any, NoReturn
 
-from penstock.model.errors import InvalidValue, ValueTooLarge
+from penstock.model.errors import InvalidOption, InvalidValue, ValueTooLarge
 
 MAX_DEPTH = 64
 MAX_DIGITS = 1_000
@@ -41,6 +41,21 @@ def loads(text: str) -> Any:
         return json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise InvalidValue(f"stored text is not strict JSON: {error}") from None
+
+
+def check_json(what: str, text: str, limit: int, *, kind: type = object) -> None:
+    """Raise InvalidOption unless this is strict JSON text of at most `limit` bytes, of this kind of value."""
+    if not isinstance(text, str):
+        raise InvalidOption(f"{what} must be JSON text, not {type(text).__name__}")
+    try:
+        size = len(text.encode())
+        value = loads(text) if size <= limit else None
+    except (UnicodeEncodeError, InvalidValue):
+        raise InvalidOption(f"{what} is not strict JSON text") from None
+    if size > limit:
+        raise InvalidOption(f"{what} is {size:,} bytes of JSON, over the limit of {limit:,}")
+    if not isinstance(value, kind):
+        raise InvalidOption(f"{what} must be a JSON {'object' if kind is dict else kind.__name__}")
 
 
 def readable(text: str | None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from penstock.engine import (
+    SERIES_KEPT,
     CancelOrder,
     Claimed,
     Finding,
@@ -24,9 +25,11 @@ from penstock.engines.postgres.database import Call, Connection, query
 from penstock.engines.postgres.inspect import Inspection
 from penstock.engines.postgres.limits import Limits
 from penstock.engines.postgres.listener import Listener
+from penstock.engines.postgres.notes import Notes
 from penstock.engines.postgres.rescue import Rescue
 from penstock.engines.postgres.schedules import Schedules
 from penstock.engines.postgres.settle import Step, other_call
+from penstock.engines.postgres.watched import Watched
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
@@ -35,7 +38,7 @@ from penstock.model.outcome import EXPIRED, NOT_RECEIVED, UPSTREAM_LATE, UPSTREA
 from penstock.model.states import State
 
 
-class PostgresEngine(Inspection, Schedules, Limits, Breakers):
+class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
     """Jobs in one schema of a PostgreSQL database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(
@@ -249,6 +252,8 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers):
         await self._do("drop_flows")
         await self._do("drop_keys")
         await self._do("unshelve")
+        await self._do("drop_notes")
+        await self._do("drop_minutes", kept=SERIES_KEPT)
         await self._tidy_limits()
         await self._database.transact(drop_lanes, repeatable=True)
 

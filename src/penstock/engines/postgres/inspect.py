@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from penstock.engine import (
+    OLDEST_LANES,
     DeadFilter,
     EffectFilter,
     EffectName,
@@ -17,6 +18,7 @@ from penstock.engine import (
     JobFilter,
     Parked,
     QueueState,
+    Standing,
     WorkerInfo,
 )
 from penstock.engines.postgres import listing
@@ -87,12 +89,22 @@ class Inspection(Base):
         return [EffectRecord(*row[:4], *(at.astimezone(UTC) for at in row[4:])) for row in rows]
 
     async def queues(self) -> list[QueueState]:
+        values = {"now": self._clock.now(), "lanes": OLDEST_LANES}
+        calls = (Call(self._sql[name], values) for name in ("queues", "oldest"))
+        rows, heads = await self._database.run(*calls, repeatable=True)
+        oldest = {queue: _instant(due) for queue, due in heads}
         found: dict[str, tuple[bool, dict[State, int]]] = {}
-        for queue, paused, state, n in await self._do("queues"):
+        for queue, paused, state, n in rows:
             counts = found.setdefault(queue, (paused, dict.fromkeys(State, 0)))[1]
             if state is not None:
                 counts[State(state)] += n
-        return [QueueState(queue, paused, counts) for queue, (paused, counts) in found.items()]
+        return [
+            QueueState(queue, paused, counts, oldest.get(queue)) for queue, (paused, counts) in found.items()
+        ]
+
+    async def standing(self, job_id: str, most: int) -> Standing | None:
+        found = await self._do("standing", id=job_id, most=most) if is_id(job_id) else []
+        return Standing.counted(found[0][0], most) if found else None
 
     async def dead_count(self) -> int:
         count: int = (await self._do("dead_count"))[0][0]

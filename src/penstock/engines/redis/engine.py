@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from penstock.engine import (
+    SERIES_KEPT,
     CancelOrder,
     Claimed,
     Finding,
@@ -27,10 +28,12 @@ from penstock.engines.redis.breakers import Breakers
 from penstock.engines.redis.codec import STATES, raw_id, text_id
 from penstock.engines.redis.instants import SECOND, micro, number, stored
 from penstock.engines.redis.limits import Limits
+from penstock.engines.redis.notes import Notes
 from penstock.engines.redis.recover import Recoveries
 from penstock.engines.redis.rescue import Rescue
 from penstock.engines.redis.schedules import Schedules
 from penstock.engines.redis.settle import Ends, Wanted, fence, next_in, pack_end
+from penstock.engines.redis.watched import Watched
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
 from penstock.model.ids import is_id
@@ -41,7 +44,7 @@ from penstock.model.states import State
 logger = logging.getLogger(__name__)
 
 
-class RedisEngine(Schedules, Limits, Breakers):
+class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
     """Jobs under one prefix of a Redis database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(self, url: str, *, schema: str = "penstock", clock: Clock | None = None) -> None:
@@ -195,7 +198,7 @@ class RedisEngine(Schedules, Limits, Breakers):
         """There is no ledger beside it."""
 
     async def tidy(self) -> None:
-        await self._do("tidy")
+        await self._do("tidy", number(micro(SERIES_KEPT)))
 
     # -- operate ------------------------------------------------------------------------------------
     async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:

@@ -6,10 +6,12 @@ import json
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from struct import unpack_from
 from typing import Any
 
 from penstock.engine import (
+    OLDEST_LANES,
     DeadFilter,
     EffectFilter,
     EffectName,
@@ -21,13 +23,14 @@ from penstock.engine import (
     Level,
     Parked,
     QueueState,
+    Standing,
     WorkerInfo,
 )
 from penstock.engines.redis import flows, listing
 from penstock.engines.redis.address import read_url
 from penstock.engines.redis.codec import raw_id
 from penstock.engines.redis.connector import Connector
-from penstock.engines.redis.instants import instant, now_by
+from penstock.engines.redis.instants import instant, now_by, number
 from penstock.engines.redis.records import read_job, read_letter
 from penstock.engines.redis.server import Server
 from penstock.model.clock import Clock
@@ -138,27 +141,35 @@ class Inspection:
         return []
 
     async def queues(self) -> list[QueueState]:
-        paused, counts = await self._counts()
+        paused, counts, oldest = await self._counts(number(OLDEST_LANES))
         found: dict[str, dict[State, int]] = defaultdict(lambda: dict.fromkeys(State, 0))
         for (queue, state), n in counts.items():
             if state != _DEAD:
                 found[queue][State(state)] = n
         return [
-            QueueState(queue, paused.get(queue, False), found[queue]) for queue in sorted({*paused, *found})
+            QueueState(queue, paused.get(queue, False), found[queue], oldest.get(queue))
+            for queue in sorted({*paused, *found})
         ]
 
     async def dead_count(self) -> int:
-        _, counts = await self._counts()
+        _, counts, _ = await self._counts(b"")
         return sum(n for (_, state), n in counts.items() if state == _DEAD)
 
-    async def _counts(self) -> tuple[dict[str, bool], dict[tuple[str, str], int]]:
-        counts, queues = await self._do("queues")
+    async def standing(self, job_id: str, most: int) -> Standing | None:
+        ahead = await self._do("standing", raw_id(job_id)) if is_id(job_id) else None
+        return None if ahead is None else Standing.counted(ahead, most)
+
+    async def _counts(
+        self, lanes: bytes
+    ) -> tuple[dict[str, bool], dict[tuple[str, str], int], dict[str, datetime]]:
+        counts, queues, heads = await self._do("queues", lanes)
+        oldest = {name.decode(): instant(int(due)) for name, due in zip(*[iter(heads)] * 2, strict=True)}
         paused = {name.decode(): flag == b"1" for name, flag in zip(*[iter(queues)] * 2, strict=True)}
         numbers: dict[tuple[str, str], int] = {}
         for field, n in zip(*[iter(counts)] * 2, strict=True):
             queue, _, state = field.decode().rpartition(":")
             numbers[queue, state] = int(n)
-        return paused, numbers
+        return paused, numbers, oldest
 
     async def workers(self) -> list[WorkerInfo]:
         now, *rows = await self._do("workers")

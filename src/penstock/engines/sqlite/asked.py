@@ -12,6 +12,7 @@ from penstock.engine import (
     JobFilter,
     Parked,
     QueueState,
+    Standing,
     WorkerInfo,
 )
 from penstock.engines.sqlite import effects as effect_rows
@@ -62,6 +63,9 @@ class Asked(Opened):
 
     async def queues(self) -> list[QueueState]:
         return await self._read(inspection.queues)
+
+    async def standing(self, job_id: str, most: int) -> Standing | None:
+        return await self._read(lambda view: inspection.standing(view, job_id, most))
 
     async def dead_count(self) -> int:
         return await self._read(inspection.dead_count)

@@ -20,11 +20,12 @@ from penstock.engines.sqlite import claim, effects, enqueue, operate, settle, st
 from penstock.engines.sqlite.asked import Asked
 from penstock.engines.sqlite.declared import Declared
 from penstock.engines.sqlite.failures import KnownId
+from penstock.engines.sqlite.kept import Kept
 from penstock.model.job import Enqueued, NewJob
 from penstock.model.states import State
 
 
-class SqliteEngine(Asked, Declared):
+class SqliteEngine(Asked, Declared, Kept):
     """The contract of `penstock.engine.Engine` on a file, or on a database in memory (`":memory:"`).
 
     Every write is a verb handed to one thread, which runs all that are queued in one transaction and

@@ -6,9 +6,18 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from penstock.engine import DeadFilter, HistoryFilter, JobFilter, Parked, QueueState
+from penstock.engine import (
+    OLDEST_LANES,
+    DeadFilter,
+    HistoryFilter,
+    JobFilter,
+    Parked,
+    QueueState,
+    Standing,
+)
 from penstock.engines.records import dead_letter_from, job_from
 from penstock.engines.sqlite.instants import instant, stored
 from penstock.engines.sqlite.session import DEAD, Session
@@ -131,8 +140,19 @@ def queues(session: Session) -> list[QueueState]:
     for row in session.rows("counts_all"):
         if row["state"] != DEAD:
             counts[row["queue"]][State(row["state"])] = row["n"]
-    names = sorted(paused.keys() | counts.keys())
-    return [QueueState(name, paused.get(name, False), counts[name]) for name in names]
+    return [
+        QueueState(name, paused.get(name, False), counts[name], _oldest(session, name))
+        for name in sorted(paused.keys() | counts.keys())
+    ]
+
+
+def standing(session: Session, job_id: str, most: int) -> Standing | None:
+    """Where a job stands in its lane."""
+    job = session.row("unfinished", (job_id,))
+    if job is None or job["state"] != State.WAITING:
+        return None
+    place = {"lane": job["lane"], "rank": job["rank"], "id": job_id, "now": session.now, "most": most}
+    return Standing.counted(session.rows("standing", place)[0]["n"], most)
 
 
 def dead_count(session: Session) -> int:
@@ -141,6 +161,12 @@ def dead_count(session: Session) -> int:
 
 def parked(session: Session) -> list[Parked]:
     return [Parked(*row) for row in session.rows("parked")]
+
+
+def _oldest(session: Session, queue: str) -> datetime | None:
+    values = {"queue": queue, "now": session.now, "lanes": OLDEST_LANES}
+    due_at: int | None = session.rows("oldest", values)[0]["due_at"]
+    return instant(due_at)
 
 
 def _tables(where: JobFilter) -> str:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from penstock.engine import Retention
+from penstock.engines.sqlite import series
 from penstock.engines.sqlite.ending import fail_unstarted
 from penstock.engines.sqlite.instants import SECOND, micro
 from penstock.engines.sqlite.leave import forget_record
@@ -18,6 +19,7 @@ from penstock.model.states import State
 
 _TROUBLED = (State.FAILED, State.CANCELLED)
 UNSHELVED = 1_000  # jobs of one schedule that is gone, in one round
+NOTES_DROPPED = 1_000  # notes past their time, in one round
 
 
 def next_due(session: Session) -> float | None:
@@ -100,7 +102,7 @@ def _remove(tx: Tx, ids: Sequence[str]) -> int:
 
 
 def tidy(tx: Tx) -> None:
-    """Drop lanes that nobody waits in, and fold the log into the file."""
+    """Drop lanes that nobody waits in and what is past its time, and fold the log into the file."""
     tx.fold_log = True
     tx.change("lanes_drop_empty")
     tx.change("lanes_drop_idle", {"now": tx.now})
@@ -110,6 +112,8 @@ def tidy(tx: Tx) -> None:
         for job in tx.rows("unshelve", (row["shelf"], UNSHELVED)):
             tx.shelve(job["queue"], job["state"], row["shelf"], -1)
     tx.change("shelves_drop_empty")
+    tx.change("notes_drop_over", (tx.now, NOTES_DROPPED))
+    series.drop_old(tx)
 
 
 def _end_wait(tx: Tx, job_id: str) -> bool:

@@ -1,14 +1,15 @@
 #!lua flags=allow-oom
 -- Drop lanes that nobody waits in, kinds of which nothing is left, keys whose period is over, limits worked off; put jobs
--- of schedules that are gone back on the shelves of their queues.
+-- of schedules that are gone back on the shelves of their queues; drop notes and minutes past their time.
 -- KEYS 1 prefix
--- ARGV 1 now or ''
+-- ARGV 1 now or ''; 2 for how long minutes are kept (us)
 --@ _keys
 --@ _base
 --@ _run
 --@ _tally
 --@ _more
 --@ _limited
+--@ _notes
 for _, lane in ipairs(call('HKEYS', p .. 'lanes')) do
   if call('EXISTS', p .. 'lane:' .. lane) == 0 then call('HDEL', p .. 'lanes', lane) end
 end
@@ -46,4 +47,11 @@ for _, shelf in ipairs(call('SMEMBERS', p .. 'shelves')) do
 end
 limits().drop_idle(now, 2000)
 limits().drop_grouped(now)
+for _, name in ipairs(call('ZRANGEBYSCORE', NOTE_ENDS, '-inf', score(now), 'LIMIT', 0, 1000)) do
+  local kind, key = name:match('^([^:]*):(.*)$')
+  drop_note(kind, key)
+end
+local old = call('ZRANGEBYSCORE', p .. 'minutes', '-inf', '(' .. score(now - tonumber(ARGV[2])), 'LIMIT', 0, 100)
+for _, at in ipairs(old) do call('UNLINK', p .. 'minute:' .. at) end
+change('ZREM', p .. 'minutes', old)
 return 1

@@ -1,0 +1,1 @@
+(n.expires_at is null or n.expires_at > coalesce(%(now)s::timestamptz, now()))

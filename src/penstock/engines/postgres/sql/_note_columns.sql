@@ -1,0 +1,1 @@
+kind, key, body, version, at, expires_at

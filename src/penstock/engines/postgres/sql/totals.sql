@@ -1,0 +1,1 @@
+select queue, task, measures::text from {schema}.totals order by queue, task

@@ -1,0 +1,7 @@
+#!lua flags=no-writes
+-- All that was ever counted.
+-- KEYS 1 prefix
+-- ARGV 1 now or ''
+-- Returns "queue:task" and measures, see count.lua, in turn
+--@ _keys
+return call('HGETALL', p .. 'totals')

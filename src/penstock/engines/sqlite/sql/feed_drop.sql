@@ -1,0 +1,1 @@
+delete from penstock_feed where number <= ?

@@ -1,0 +1,1 @@
+select first, last, dropped from penstock_feed_state

@@ -1,0 +1,1 @@
+select measures from penstock_minutes where at = ? and queue = ? and task = ?

@@ -1,0 +1,3 @@
+delete from penstock_minutes where (at, queue, task) in (
+  select at, queue, task from penstock_minutes where at < ? order by at limit ?
+)

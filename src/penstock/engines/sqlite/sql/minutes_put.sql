@@ -1,0 +1,1 @@
+insert or replace into penstock_minutes (at, queue, task, measures) values (?, ?, ?, ?)

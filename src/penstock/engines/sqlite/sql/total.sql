@@ -1,0 +1,1 @@
+select measures from penstock_totals where queue = ? and task = ?

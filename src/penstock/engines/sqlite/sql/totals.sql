@@ -1,0 +1,1 @@
+select queue, task, measures from penstock_totals order by queue, task

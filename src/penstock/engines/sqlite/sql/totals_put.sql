@@ -1,0 +1,1 @@
+insert or replace into penstock_totals (queue, task, measures) values (?, ?, ?)
