@@ -59,6 +59,8 @@ SETTINGS = {
     "keep_history_for": "seconds after their end that such records are kept; 0: none",
     "keep_effects_for": "seconds that `ctx.once()` remembers an effect; not set: 60 days, or as long as a "
     "job may run again",
+    "alerts": "the file of [alert rules and channels](alerts.md), else `penstock.yaml` where there is one; "
+    "`off`: nobody watches",
     "max_args_bytes": "the largest payload, as JSON",
     "max_result_bytes": "the largest result; a larger one is dropped, the job completes",
 }

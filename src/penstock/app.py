@@ -5,8 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from penstock.alerts.config import Alerting
+from penstock.alerts.loading import load as load_alerting
 from penstock.engine import Engine
 from penstock.lent import AsyncConnection, SyncConnection, lent
 from penstock.model.clock import Clock, EngineClock
@@ -399,6 +403,7 @@ class Penstock(Scheduling, Tabling):
             app_ref=app_ref,
             accept=self.settings.accepted,
             limited=frozenset(q.name for q in chosen if q.concurrency is not None or q.limit != NO_LIMIT),
+            alerts=self.alerting,
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
         )
         self._transactions.most = options.slots
@@ -413,6 +418,19 @@ class Penstock(Scheduling, Tabling):
             schema=self.schema,
             beside=self.table_worker(wanted, grace=options.grace) if wanted else None,
         )
+
+    @cached_property
+    def alerting(self) -> Alerting | None:
+        """The rules and channels of alerts, from penstock.yaml where there is one; None: switched off."""
+        found = load_alerting(self.settings.alerts)
+        outbox = self._outbox
+        if found is None or outbox is None:
+            return found
+
+        async def relay_lag() -> float:
+            return (await outbox.status()).lag
+
+        return replace(found, relay_lag=relay_lag)
 
     def worker(
         self,

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from penstock.alerts.desk import AlertDesk
 from penstock.engine import (
     DeadFilter,
     EffectFilter,
@@ -124,6 +125,7 @@ class Ops:
         self._registry = registry
         self.timetable = Timetable(engine, registry)
         self.flows = Flows(engine)
+        self.alerts = AlertDesk(engine)
 
     # -- limits -------------------------------------------------------------------------------------
     async def groups(self) -> list[GroupState]:

@@ -6,9 +6,16 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from penstock.alerts.channels import Channel
+from penstock import Penstock
+from penstock.alerts.channels import Channel, Notice
+from penstock.alerts.config import Alerting
+from penstock.alerts.loading import parse
+from penstock.alerts.watch import AlertWatch
+from penstock.alerts.webhook import NotTaken, post
+from penstock.model.clock import FakeClock
 
 SECRET = "a secret of thirty-two characters"
 
@@ -83,3 +90,48 @@ async def sink() -> AsyncIterator[Sink]:
     finally:
         server.close()
         await server.wait_closed()
+
+
+async def post_here(channel: Channel, notice: Notice) -> str | None:
+    """Send from this process, which takes no time to start."""
+    try:
+        await post(channel, notice.json())
+    except NotTaken as problem:
+        return str(problem)
+    return None
+
+
+class Looking:
+    """A watch over an app whose time stands still, and the place that it tells."""
+
+    def __init__(self, app: Penstock, sink: Sink, clock: FakeClock) -> None:
+        self.app, self.sink, self.clock = app, sink, clock
+        self.alerting = Alerting(channels={"ops": sink.channel()})
+        self._watch: AlertWatch | None = None
+
+    @property
+    def watch(self) -> AlertWatch:
+        if self._watch is None:
+            self._watch = self.another("watcher-1")
+        return self._watch
+
+    def another(self, holder: str, send: Any = post_here) -> AlertWatch:
+        return AlertWatch(self.app.engine, self.app.registry, self.alerting, holder, send)
+
+    def over(self, yaml: str) -> None:
+        """With what this penstock.yaml says, and the same channel."""
+        self.alerting = replace(parse(yaml), channels={"ops": self.sink.channel()})
+
+    async def look(self, after: float = 0.0) -> list[str]:
+        """Look once, so many seconds later; what was told then, a line for each alert."""
+        before = len(self.sink.calls)
+        self.clock.advance(after)
+        assert await self.watch.round()
+        await self.watch.sender.idle()
+        await self.watch.hear()
+        return [line for call in self.sink.calls[before:] for line in call.json["text"].split("\n")]
+
+    async def until_over(self) -> list[str]:
+        """What is told once nothing is wrong any more."""
+        told = await self.look(120)
+        return told + await self.look(60) + await self.look(60)

@@ -21,21 +21,6 @@ ALONE = 60  # seconds after which it ends by itself, should nobody be left to ki
 Deliver = Callable[[Channel, dict[str, Any], float], None]
 
 
-def order(channel: Channel, message: dict[str, Any], timeout: float) -> bytes:
-    """What a courier reads: one line."""
-    told = {
-        "name": channel.name,
-        "kind": channel.kind,
-        "url": channel.url,
-        "secrets": channel.secrets,
-        "to": channel.to,
-        "sender": channel.sender,
-        "allow": channel.allow,
-        "ports": sorted(channel.ports),
-    }
-    return json.dumps({"channel": told, "message": message, "timeout": timeout}).encode() + b"\n"
-
-
 def main() -> None:
     """Read an order, say when loaded, deliver, say how that went."""
     signal.alarm(ALONE)

@@ -9,7 +9,6 @@ import sys
 from typing import Any
 
 from penstock.alerts.channels import Channel, Notice
-from penstock.alerts.courier import order
 
 TIMEOUT = 5.0  # seconds that a channel gets to take a message
 START = 30.0  # seconds that a courier gets to be loaded; a busy machine may need long
@@ -25,7 +24,7 @@ async def send(channel: Channel, notice: Notice, timeout: float = TIMEOUT) -> st
         start_new_session=True,  # the terminal's Ctrl-C is not for it
     )
     try:
-        return await _told(process, order(channel, notice.json(), timeout), timeout)
+        return await _told(process, _order(channel, notice.json(), timeout), timeout)
     except TimeoutError:
         return "it did not answer in time"
     finally:
@@ -49,3 +48,18 @@ async def _told(process: asyncio.subprocess.Process, line: bytes, timeout: float
     told: dict[str, Any] = json.loads(answer)
     problem = told["problem"]
     return None if problem is None else str(problem)
+
+
+def _order(channel: Channel, message: dict[str, Any], timeout: float) -> bytes:
+    """What a courier reads: one line."""
+    told = {
+        "name": channel.name,
+        "kind": channel.kind,
+        "url": channel.url,
+        "secrets": channel.secrets,
+        "to": channel.to,
+        "sender": channel.sender,
+        "allow": channel.allow,
+        "ports": sorted(channel.ports),
+    }
+    return json.dumps({"channel": told, "message": message, "timeout": timeout}).encode() + b"\n"

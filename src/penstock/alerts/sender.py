@@ -40,6 +40,7 @@ class Sender:
         self._waiting: dict[str, list[Item]] = {name: [] for name in channels}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._results: list[Result] = []
+        self.news = asyncio.Event()  # there are results
         self.sent = 0  # messages
         self.failed = 0
         self.dropped = 0  # alerts for which there was no room
@@ -58,6 +59,7 @@ class Sender:
 
     def results(self) -> list[Result]:
         """What has come of it since this was last asked."""
+        self.news.clear()
         found, self._results = self._results, []
         return found
 
@@ -80,6 +82,7 @@ class Sender:
                 self._waiting[channel].clear()
                 problem = await self._tell(channel, items)
                 self._results.append(Result(channel, items, problem))
+                self.news.set()
         finally:
             del self._tasks[channel]
 

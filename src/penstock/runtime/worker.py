@@ -11,6 +11,7 @@ from collections.abc import Coroutine
 from typing import Any
 from uuid import uuid4
 
+from penstock.alerts.watch import AlertWatch
 from penstock.engine import Engine, Orders, WorkerInfo
 from penstock.model.decide import End
 from penstock.model.errors import EngineError
@@ -117,6 +118,9 @@ class Worker:
         if burst:
             await self._scheduler.catch_up()
         loops = [self._pump.listen(), self._sweeper.run(), self._watch(), self._scheduler.run()]
+        if self.options.alerts is not None and not burst:
+            watch = AlertWatch(self._engine, self._registry, self.options.alerts, self.id)
+            loops.append(watch.run())
         tasks = [asyncio.create_task(loop) for loop in loops]
         pumping = asyncio.create_task(self._pump.run())
         stop = asyncio.create_task(self._until_idle(most) if burst else self._stopping.wait())

@@ -75,6 +75,7 @@ class Settings(BaseModel):
     keep_effects_for: float | None = Field(
         default=None, ge=0, le=MAX_SECONDS
     )  # seconds; None: 60 days, or as long as a job of the task may run again
+    alerts: str | None = Field(default=None, min_length=1)  # the file of rules and channels; "off": none
     max_args_bytes: int = Field(default=MAX_ARGS_BYTES, ge=2)
     max_result_bytes: int = Field(default=MAX_RESULT_BYTES, ge=2)
 
