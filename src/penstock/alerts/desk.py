@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from penstock.alerts.backtest import Tried, backtest
 from penstock.alerts.book import Book, ChannelState, Entry
+from penstock.alerts.config import Alerting
 from penstock.alerts.life import Phase, Standing
 from penstock.engine import Engine
 
@@ -13,6 +17,7 @@ class AlertDesk:
     """Reads what the watch keeps."""
 
     def __init__(self, engine: Engine) -> None:
+        self._engine = engine
         self._book = Book(engine)
 
     async def standing(self) -> list[Standing]:
@@ -27,3 +32,7 @@ class AlertDesk:
     async def channels(self) -> list[ChannelState]:
         """How the channels were last reached."""
         return await self._book.channels()
+
+    async def test(self, alerting: Alerting, since: datetime | None = None) -> Tried:
+        """What these rules would have told of in the past, at most of a week."""
+        return await backtest(self._engine, alerting, since)

@@ -49,11 +49,8 @@ class Rule:
     severity: Severity | None  # None: BY_FAILURE
     channels: tuple[str, ...]
     message: str
+    scope: Scope  # what it looks at
     built_in: bool = False
-
-    @property
-    def scope(self) -> Scope:
-        return scope_of(self.condition.names | names_in(self.message))
 
     def judge(self, subject: Subject) -> Hit | None:
         """Whether its condition is so for this one."""
@@ -86,8 +83,7 @@ def make_rule(
     parsed = parse_condition(condition)
     named = names_in(message)
     check_known("message", sorted(named))
-    scope_of(parsed.names | named)
-    return Rule(name, parsed, severity, channels, message, built_in)
+    return Rule(name, parsed, severity, channels, message, scope_of(parsed.names | named), built_in)
 
 
 def _built_in(name: str, condition: str, severity: str, message: str) -> Rule:
