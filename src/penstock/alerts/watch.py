@@ -179,7 +179,8 @@ class AlertWatch:
         failures = 0 if result.problem is None else self._failures.get(result.channel, 0) + 1
         self._failures[result.channel] = failures
         if failures:
-            pause = min(LONGEST_PAUSE, self._alerting.group_every * 2.0 ** min(failures - 1, 10))
+            first = max(self._alerting.group_every, self._alerting.every)
+            pause = min(LONGEST_PAUSE, first * 2.0 ** min(failures - 1, 10))
             self._open_at[result.channel] = now + timedelta(seconds=pause)
 
 
