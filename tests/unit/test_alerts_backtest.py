@@ -63,7 +63,7 @@ async def test_only_what_was_asked_for_is_gone_through(looking: Looking) -> None
     since = looking.clock.now() - timedelta(minutes=10)
     tried = await looking.app.ops.alerts.test(parse(""), since)
     (episode,) = [episode for episode in tried.episodes if episode.rule == "error_rate_high"]
-    assert (tried.minutes, episode.resolved_at) == (10, None)
+    assert (tried.minutes, episode.resolved_at) == (11, None)
     assert episode.fired_at >= since
 
 

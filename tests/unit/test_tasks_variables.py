@@ -152,6 +152,7 @@ EFFECTS: dict[str, tuple[str, Callable[[], Any], Any]] = {
     "PENSTOCK_KEEP_HISTORY": ("7", lambda: options().keep_history, 7),
     "PENSTOCK_KEEP_HISTORY_FOR": ("60", lambda: options().keep_history_for, 60),
     "PENSTOCK_KEEP_EFFECTS_FOR": ("5000000", effects_kept, 5_000_000),
+    "PENSTOCK_ALERTS": ("off", lambda: options().alerts is None, True),
     "PENSTOCK_MAX_ARGS_BYTES": ("30", longest_text, 20),
     "PENSTOCK_MAX_RESULT_BYTES": ("30", result_kept, False),
     "PENSTOCK_QUEUE_COURSE_GEN_CONCURRENCY": ("2", lambda: of_queue("course-gen").concurrency, 2),

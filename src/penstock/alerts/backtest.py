@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from penstock.alerts import gauges
 from penstock.alerts.config import Alerting
 from penstock.alerts.failures import Failures, failures_of
+from penstock.alerts.gauges import NOTHING, Look
 from penstock.alerts.life import Event, Standing, step
 from penstock.alerts.names import Scope, Value
 from penstock.alerts.recent import Recent, by_queue
@@ -57,7 +58,7 @@ async def backtest(engine: Engine, alerting: Alerting, since: datetime | None = 
     past = _Past(alerting, Tried(begin, now, 0, not_tried=_not_tried(alerting.rules)))
     while begin <= now:
         end = min(begin + STEP, now + MINUTE)
-        past.look(begin, end, await engine.series(begin, end))
+        past.look(begin, end, await engine.series(begin, end), await gauges.kept(engine, begin, end))
         begin = begin + STEP
     return past.tried
 
@@ -81,14 +82,17 @@ class _Past:
         self._open: dict[tuple[str, str], Episode] = {}
         self.tried = tried
 
-    def look(self, begin: datetime, end: datetime, rows: Sequence[Minute]) -> None:
+    def look(
+        self, begin: datetime, end: datetime, rows: Sequence[Minute], looks: Mapping[datetime, Look]
+    ) -> None:
         by_minute: dict[datetime, list[Minute]] = defaultdict(list)
         for row in rows:
             by_minute[_minute(row.at)].append(row)
-        self.tried.minutes += len(by_minute)
+        self.tried.minutes += len({*by_minute, *looks})
         while begin < end:
-            if begin in by_minute or self._standing:
-                self._move_on(begin + MINUTE, _subjects(by_minute.get(begin, ()), self._alerting))
+            counted, look = by_minute.get(begin, ()), looks.get(begin, NOTHING)
+            if counted or look is not NOTHING or self._standing:
+                self._move_on(begin + MINUTE, _subjects(counted, look, self._alerting))
             begin += MINUTE
 
     def _move_on(self, now: datetime, subjects: Iterable[Subject]) -> None:
@@ -114,17 +118,15 @@ class _Past:
             self.tried.episodes.append(episode)
 
 
-def _subjects(rows: Iterable[Minute], alerting: Alerting) -> list[Subject]:
+def _subjects(rows: Iterable[Minute], look: Look, alerting: Alerting) -> list[Subject]:
     """What was there to look at in one minute."""
-    tasks = {(row.queue, row.task): Recent(row.measures) for row in rows if row.task != gauges.TASK}
-    looks = {row.queue: gauges.at_minute(row.measures) for row in rows if row.task == gauges.TASK}
+    tasks = {(row.queue, row.task): Recent(row.measures) for row in rows}
     ended = by_queue(tasks)
     queues = {
-        name: _queue(name, looks.get(name, {}), ended.get(name, Recent({})), alerting)
-        for name in sorted({*looks, *ended})
+        name: {**look.system, **_queue(name, look, ended.get(name, Recent({})), alerting)}
+        for name in sorted({*look.queues, *ended})
     }
-    dlq = max((look["dlq_size"] for look in looks.values() if "dlq_size" in look), default=None)
-    found = [Subject(Scope.SYSTEM, "system", {"dlq_size": dlq})]
+    found = [Subject(Scope.SYSTEM, "system", look.system)]
     found += [Subject(Scope.QUEUE, name, values) for name, values in queues.items()]
     failures = failures_of(tasks, ())
     for (queue, task), counted in tasks.items():
@@ -139,10 +141,10 @@ def _subjects(rows: Iterable[Minute], alerting: Alerting) -> list[Subject]:
     return found
 
 
-def _queue(name: str, look: Mapping[str, float], ended: Recent, alerting: Alerting) -> dict[str, Value]:
+def _queue(name: str, look: Look, ended: Recent, alerting: Alerting) -> dict[str, Value]:
     expected = alerting.expected_workers.get(name)
     return {
-        **look,
+        **look.queues.get(name, {}),
         **({} if expected is None else {"expected_workers": float(expected)}),
         "queue": name,
         "error_rate": ended.error_rate,

@@ -40,8 +40,8 @@ class Recent(NamedTuple):
 
     @property
     def processing_time(self) -> float:
-        ended = self.of("completed") + self.of("failed")
-        return self.of("run_sum") / ended if ended else 0.0
+        runs = sum(value for name, value in self.measures.items() if name.startswith("run:"))
+        return self.of("run_sum") / runs if runs else 0.0
 
 
 def recent(minutes: Iterable[Minute], now: datetime) -> dict[tuple[str, str], Recent]:

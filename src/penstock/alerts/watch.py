@@ -12,11 +12,10 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from penstock.alerts import couriers
+from penstock.alerts import couriers, gauges
 from penstock.alerts.book import Book, Entry, Kept, key_of
 from penstock.alerts.channels import Told
 from penstock.alerts.config import Alerting
-from penstock.alerts.gauges import gauges
 from penstock.alerts.life import Phase, Standing, ended, not_told, step, told
 from penstock.alerts.names import Scope
 from penstock.alerts.readings import gather
@@ -91,7 +90,7 @@ class AlertWatch:
         if not await self._turn.take(now):
             return False
         readings = await gather(self._engine, self._registry, self._alerting, now, self._turn.seen)
-        await self._engine.count(gauges(readings.subjects))
+        await gauges.keep(self._engine, now, readings.subjects)
         kept = await self._book.read()
         standing = await self._move_on(kept, self._hits(readings.subjects, kept), now)
         self._tell(standing, now)
