@@ -61,6 +61,9 @@ SETTINGS = {
     "job may run again",
     "alerts": "the file of [alert rules and channels](alerts.md), else `penstock.yaml` where there is one; "
     "`off`: nobody watches",
+    "metrics": "count what ends, how long it waited and how long it took: [metrics](metrics.md)",
+    "log_format": "how `penstock worker` and its like write [their log](logs.md): `console` or `json`; from "
+    "the environment alone, or by `--log-format`",
     "max_args_bytes": "the largest payload, as JSON",
     "max_result_bytes": "the largest result; a larger one is dropped, the job completes",
 }

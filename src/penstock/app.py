@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -47,6 +49,7 @@ from penstock.tasks.schedules import name_of
 from penstock.tasks.scheduling import Scheduling
 from penstock.tasks.task import Task
 from penstock.tasks.urls import check_ledger, check_url, in_memory, is_redis, is_sqlite, masked
+from penstock.telemetry.metrics import Metrics
 from penstock.transacting import AppTransactions, StandIn, Where
 
 if TYPE_CHECKING:
@@ -369,7 +372,11 @@ class Penstock(Scheduling, Tabling):
     @property
     def ops(self) -> Ops:
         """Everything a person may ask or do, over the open engine."""
-        return Ops(self.engine, self.registry)
+        lag = None if self._outbox is None else self._outbox.lag
+        return Ops(self.engine, self.registry, Metrics(self.engine, self.queues, self._now, lag))
+
+    def _now(self) -> datetime:
+        return self._clock.now() or datetime.now(UTC)
 
     def worker_host(
         self,
@@ -405,6 +412,8 @@ class Penstock(Scheduling, Tabling):
             limited=frozenset(q.name for q in chosen if q.concurrency is not None or q.limit != NO_LIMIT),
             alerts=self.alerting,
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
+            metrics=self.settings.metrics,
+            now=_seconds_by(self._clock),
         )
         self._transactions.most = options.slots
         here = self._access.is_open_here
@@ -423,14 +432,9 @@ class Penstock(Scheduling, Tabling):
     def alerting(self) -> Alerting | None:
         """The rules and channels of alerts, from penstock.yaml where there is one; None: switched off."""
         found = load_alerting(self.settings.alerts)
-        outbox = self._outbox
-        if found is None or outbox is None:
+        if found is None or self._outbox is None:
             return found
-
-        async def relay_lag() -> float:
-            return (await outbox.status()).lag
-
-        return replace(found, relay_lag=relay_lag)
+        return replace(found, relay_lag=self._outbox.lag)
 
     def worker(
         self,
@@ -487,6 +491,16 @@ def _settings(given: Settings | None, **named: str | None) -> Settings:
 
     chosen: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
     return Settings(**chosen) if given is None else given.model_copy(update=chosen)
+
+
+def _seconds_by(clock: Clock) -> Callable[[], float]:
+    """The time by an injected clock, else by this host's, which should be near the engine's."""
+
+    def injected() -> float:
+        now = clock.now()
+        return time.time() if now is None else now.timestamp()
+
+    return time.time if clock.now() is None else injected
 
 
 def _warn_of_unread(declared: Iterable[str] | None = None) -> None:

@@ -44,6 +44,7 @@ from penstock.model.states import State
 from penstock.model.values import MAX_ARGS_BYTES, dumps
 from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
+from penstock.telemetry.metrics import Metrics
 from penstock.timetable import Timetable
 
 MAX_PAGE = 200
@@ -120,9 +121,10 @@ class Diagnosis:
 class Ops:
     """One object under every surface. Reads are bounded; what changes something says what it did."""
 
-    def __init__(self, engine: Engine, registry: Registry) -> None:
+    def __init__(self, engine: Engine, registry: Registry, metrics: Metrics | None = None) -> None:
         self._engine = engine
         self._registry = registry
+        self.metrics = metrics or Metrics(engine, registry.queues)
         self.timetable = Timetable(engine, registry)
         self.flows = Flows(engine)
         self.alerts = AlertDesk(engine)

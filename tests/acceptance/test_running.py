@@ -63,7 +63,7 @@ def test_a_failed_attempt_is_tried_again_after_its_back_off(steady: World) -> No
     assert record.attempt == 3
     assert [error["attempt"] for error in record.errors] == [1, 2]
     tree = steady.site.trees[0]
-    why = f"job {job.id} (fails_twice) failed at attempt 2 of 3: ConnectionError: attempt 2; retry in 0.6 s"
+    why = f"fails_twice:{job.id} - retrying: attempt 2 of 3: ConnectionError: attempt 2; retry in 0.6 s"
     eventually(lambda: why in tree.log(), PATIENCE, "the log says why")
 
 

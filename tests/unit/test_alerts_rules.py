@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 import pytest
 from alerts_kit import Looking, sink
 
-from penstock import Context, Penstock, Unrecoverable
+from penstock import Context, Penstock, Retry, Unrecoverable
 from penstock.alerts.rules import BUILT_IN
-from penstock.engine import DeadFilter, Sample, ScheduleRow, Settlement, Want, WorkerInfo
+from penstock.engine import DeadFilter, ScheduleRow, Settlement, Want, WorkerInfo
 from penstock.model.clock import FakeClock
 from penstock.model.decide import judge
+from penstock.model.failure import BY_CODE
 from penstock.model.job import NewJob
 from penstock.model.outcome import COMPLETED
 from penstock.runtime.announce import announce
@@ -22,6 +24,12 @@ from penstock.tasks.ids import new_id
 
 class Broken(Exception):
     code = "SYSTEM_FAILURE"
+
+
+class Stumble(Exception):
+    @property
+    def code(self) -> str:
+        return str(self.args[0])
 
 
 @pytest.fixture
@@ -36,6 +44,14 @@ async def looking(tmp_path: Path) -> AsyncIterator[Looking]:
     @app.task(queue="email")
     async def fail(how: str) -> None:
         raise Broken("no disk") if how == "badly" else Unrecoverable("no order")
+
+    @app.task(queue="email", retry=Retry.fixed(3, 60))
+    async def stumble(failure_class: str) -> None:
+        raise Stumble(failure_class)
+
+    @app.task(queue="email", timeout=0.01, retry=Retry.none())
+    async def overrun() -> None:
+        await asyncio.sleep(60)
 
     @app.task
     async def nightly(ctx: Context) -> None: ...
@@ -77,11 +93,13 @@ async def test_a_flooded_queue(looking: Looking) -> None:
 
 
 async def test_an_error_rate(looking: Looking) -> None:
-    await looking.app.engine.count([Sample("email", "send", {"completed": 95.0, "failed": 5.0})])
-    assert await looking.look() == []
-    await looking.app.engine.count([Sample("email", "send", {"failed": 5.0})])
-    await looking.app.tasks["send"].aenqueue()
-    await drain(looking)  # so that the queue is one that was used
+    looking.over("alerts: {job_failures: off}")
+    send, fail = looking.app.tasks["send"], looking.app.tasks["fail"]
+    await looking.app.aenqueue_many([send.call() for _ in range(19)] + [fail.call(how="plainly")])
+    await drain(looking)
+    assert await looking.look() == []  # 5 % are not more than 5 %
+    await fail.aenqueue(how="plainly")
+    await drain(looking)
     assert await looking.look(5) == ["[critical] Queue email error rate: 9.52% (error_rate_high)"]
     assert [line[:10] for line in await looking.until_over()] == ["[resolved]"]
 
@@ -90,9 +108,11 @@ async def test_many_dead_letters(looking: Looking) -> None:
     fail = looking.app.tasks["fail"]
     await looking.app.aenqueue_many([fail.call(how="badly") for _ in range(101)])
     await drain(looking)
-    told = await looking.look()
-    assert "[warning] Dead letter queue size: 101 (dlq_threshold)" in told
-    assert told[0].startswith("[critical] Job fail in email failed: 101 in the last minute (system_failure)")
+    assert await looking.look() == [
+        "[critical] Queue email error rate: 100% (error_rate_high)",
+        "[critical] Job fail in email failed: 101 in the last minute (system_failure) (job_failures)",
+        "[warning] Dead letter queue size: 101 (dlq_threshold)",
+    ]
     assert len(looking.sink.calls) == 1  # together
     async for _ in looking.app.ops.recover_all(DeadFilter(), rate=1_000):
         pass
@@ -140,9 +160,11 @@ async def test_a_job_that_nears_its_timeout(looking: Looking) -> None:
 
 
 async def test_a_timeout_that_was_enforced(looking: Looking) -> None:
-    await looking.app.engine.count([Sample("email", "send", {"timed_out": 2.0})])
+    looking.over("alerts: {job_failures: off, error_rate_high: off}")
+    await looking.app.tasks["overrun"].aenqueue()
+    await drain(looking)
     assert await looking.look() == [
-        "[warning] Job send in email was stopped by its timeout: 2 in the last minute (job_timed_out)"
+        "[warning] Job overrun in email was stopped by its timeout: 1 in the last minute (job_timed_out)"
     ]
     assert [line[:10] for line in await looking.until_over()] == ["[resolved]"]
 
@@ -150,6 +172,7 @@ async def test_a_timeout_that_was_enforced(looking: Looking) -> None:
 async def test_a_failure_is_told_as_loud_as_its_class_and_louder_when_a_worse_one_comes(
     looking: Looking,
 ) -> None:
+    looking.over("alerts: {error_rate_high: off}")
     fail = looking.app.tasks["fail"]
     await fail.aenqueue(how="plainly")
     await drain(looking)
@@ -165,15 +188,16 @@ async def test_a_failure_is_told_as_loud_as_its_class_and_louder_when_a_worse_on
 
 
 @pytest.mark.parametrize(
-    ("failure_class", "told"),
-    [("rate_limit", "[warning] "), ("resource_unavailable", "[critical] "), ("transient", None)],
+    ("code", "told"),
+    [("RATE_LIMITED", "[warning] "), ("RESOURCE_UNAVAILABLE", "[critical] "), ("ECONNRESET", None)],
 )
 async def test_a_failed_run_that_is_tried_again_is_told_by_its_class(
-    looking: Looking, failure_class: str, told: str | None
+    looking: Looking, code: str, told: str | None
 ) -> None:
-    await looking.app.engine.count([Sample("email", "send", {f"failure:{failure_class}": 3.0})])
+    await looking.app.tasks["stumble"].aenqueue(failure_class=code)
+    await drain(looking)
     lines = await looking.look()
-    expected = f"Job send in email failed: 3 in the last minute ({failure_class}) (job_failures)"
+    expected = f"Job stumble in email failed: 1 in the last minute ({BY_CODE[code]}) (job_failures)"
     assert lines == ([] if told is None else [told + expected])
 
 

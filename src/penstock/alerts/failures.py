@@ -10,8 +10,7 @@ from penstock.alerts.recent import Recent
 from penstock.alerts.rules import severity_of
 from penstock.model.failure import HANDLING, Alert, FailureClass
 from penstock.model.job import DeadLetter
-
-COUNTED = "failure:"  # measures of the series: failed runs by class
+from penstock.telemetry.tally import FAILURE
 
 
 class Failures(NamedTuple):
@@ -33,7 +32,7 @@ def failures_of(
         counted = minutes.get(key, Recent({}))
         kinds = {kind: float(n) for kind, n in dead[key].items()}
         for each in FailureClass:
-            n = counted.whole(COUNTED + each.value)
+            n = counted.whole(FAILURE + each.value)
             if n and HANDLING[each].alert is not Alert.NONE:
                 kinds[each.value] = max(n, kinds.get(each.value, 0.0))
         if kinds:

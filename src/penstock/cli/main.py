@@ -18,6 +18,7 @@ from penstock.cli import (
     flows,
     inspect,
     limits,
+    metrics,
     operate,
     outbox,
     schedules,
@@ -41,7 +42,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for group in (work, inspect, flows, effects, limits, schedules, outbox, tables, doctor, operate):
+for group in (work, inspect, metrics, flows, effects, limits, schedules, outbox, tables, doctor, operate):
     group.register(app)
 app.add_typer(dlq.app, name="dlq", help=dlq.HELP, rich_help_panel="Act")
 app.add_typer(alerts.app, name="alerts", help=alerts.HELP, rich_help_panel="Look")

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from penstock.cli.common import AppOption, JsonOption, command, load
 from penstock.cli.output import counted, print_json, print_plain, print_table, say
-from penstock.cli.work import LevelOption, configure_logs
+from penstock.cli.work import FormatOption, LevelOption, configure_logs
 from penstock.lent import Dialect
 from penstock.model.errors import InvalidOption
 from penstock.outbox.relay import Relay
@@ -34,13 +34,14 @@ def relay(
     burst: Annotated[bool, typer.Option("--burst", help="End when nothing is due any more")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --burst: print JSON for programs")] = False,
     log_level: LevelOption = "info",
+    log_format: FormatOption = "console",
 ) -> None:
     """Bring jobs from the outbox to the engine.
 
     Any number may run at once. Ctrl-C or SIGTERM ends it after the round under way, a second one at once;
     nothing is lost by either.
     """
-    configure_logs(log_level)
+    configure_logs(log_level, log_format)
     penstock = load(app)
     one = penstock.relay()
     if not as_json:

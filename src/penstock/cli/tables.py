@@ -11,7 +11,7 @@ import typer
 from penstock.app import Penstock
 from penstock.cli.common import AppOption, JsonOption, command, load
 from penstock.cli.output import counted, print_json, print_plain, print_table, say
-from penstock.cli.work import LevelOption, configure_logs
+from penstock.cli.work import FormatOption, LevelOption, configure_logs
 from penstock.model.errors import ActionRefused, EngineError, InvalidOption
 from penstock.runtime import signals
 from penstock.table.declared import Table
@@ -73,12 +73,13 @@ def work(
     app: AppOption = None,
     grace: Annotated[float | None, typer.Option(min=0, help="Seconds running rows get to finish")] = None,
     log_level: LevelOption = "info",
+    log_format: FormatOption = "console",
 ) -> None:
     """Work on the rows of tables, and on nothing else, in this one process.
 
     Ctrl-C or SIGTERM drains; a second one hands running rows back at once.
     """
-    configure_logs(log_level)
+    configure_logs(log_level, log_format)
     found = load(app)
     _declared(found, None)
     asyncio.run(work_on(found, names, grace))

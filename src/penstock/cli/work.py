@@ -6,12 +6,14 @@ import asyncio
 import logging
 import os
 import sys
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, cast, get_args
 
 import typer
 
+from penstock import logs
 from penstock.cli.common import AppOption, load
 from penstock.cli.output import complain, counted, say
+from penstock.logs import LogFormat
 from penstock.model.errors import PenstockError
 from penstock.opening import open_engine
 from penstock.outbox.relay import Relay
@@ -28,6 +30,9 @@ SlotsOption = Annotated[
     int | None, typer.Option("--concurrency", "-c", min=1, max=MAX_SLOTS, help="Jobs at once per process")
 ]
 LevelOption = Annotated[str, typer.Option("--log-level", help="debug, info, warning or error")]
+FormatOption = Annotated[
+    str, typer.Option("--log-format", envvar="PENSTOCK_LOG_FORMAT", help="console, or json: every job event")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -58,6 +63,7 @@ def worker(
     ] = False,
     reload: Annotated[bool, typer.Option("--reload", help="Restart workers when the code changes")] = False,
     log_level: LevelOption = "info",
+    log_format: FormatOption = "console",
 ) -> None:
     """Run jobs: a supervisor and its worker processes.
 
@@ -71,12 +77,13 @@ def worker(
         processes=_processes_by_environment() if processes is None else processes,
         wishes={name: wish for name, wish in wishes.items() if wish is not None},
         log_level=log_level.upper(),
+        log_format=_known_format(log_format),
     )
     _work(options, reload=reload)
 
 
 def _work(options: SupervisorOptions, *, reload: bool, relay: Relay | None = None) -> NoReturn:
-    configure_logs(options.log_level)
+    configure_logs(options.log_level, options.log_format)
     code = asyncio.run(_supervise(options, reload=reload, relay=relay))
     signals.ignore()
     sys.exit(code)
@@ -121,6 +128,7 @@ def dev(
     app: AppOption = None,
     concurrency: SlotsOption = None,
     log_level: LevelOption = "info",
+    log_format: FormatOption = "console",
 ) -> None:
     """Run one worker over every queue, restarted when code changes.
 
@@ -133,7 +141,13 @@ def dev(
     wishes: dict[str, Any] = {"grace": 5.0, "tables": True} | (
         {} if concurrency is None else {"slots": concurrency}
     )
-    options = SupervisorOptions(app_ref=ref, processes=1, wishes=wishes, log_level=log_level.upper())
+    options = SupervisorOptions(
+        app_ref=ref,
+        processes=1,
+        wishes=wishes,
+        log_level=log_level.upper(),
+        log_format=_known_format(log_format),
+    )
     _work(options, reload=True, relay=None if penstock.settings.outbox is None else penstock.relay())
 
 
@@ -144,9 +158,14 @@ def demo() -> None:
     raise typer.Exit(run())
 
 
-def configure_logs(level: str) -> None:
+def configure_logs(level: str, style: str = "console") -> None:
     """Write the log to standard error, from this level on."""
-    known: dict[str, Any] = logging.getLevelNamesMapping()
-    if level.upper() not in known:
+    if level.upper() not in logging.getLevelNamesMapping():
         raise typer.BadParameter("use debug, info, warning or error", param_hint="--log-level")
-    logging.basicConfig(level=level.upper(), format="%(asctime)s %(process)d %(message)s")
+    logs.configure(level.upper(), _known_format(style))
+
+
+def _known_format(style: str) -> LogFormat:
+    if style not in get_args(LogFormat):
+        raise typer.BadParameter("use console or json", param_hint="--log-format")
+    return cast("LogFormat", style)

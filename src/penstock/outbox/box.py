@@ -54,6 +54,10 @@ class Outbox:
         finally:
             await store.close()
 
+    async def lag(self) -> float:
+        """For how many seconds the oldest row has waited."""
+        return (await self.status()).lag
+
     async def examine(self) -> Finding:
         """Whether it gets emptied."""
         try:

@@ -13,6 +13,7 @@ import threading
 import traceback
 from typing import Any
 
+from penstock import logs
 from penstock.engine import CancelOrder, Orders
 from penstock.model.errors import PenstockError
 from penstock.runtime.board import Board
@@ -38,7 +39,7 @@ def main(fd: int, board_fd: int, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     link = socket.socket(fileno=fd)
     config = unpack(link.makefile("rb").readline())
-    logging.basicConfig(level=config["log_level"], format="%(asctime)s %(process)d %(message)s")
+    logs.configure(config["log_level"], config["log_format"])
     _load_and_run(config, link, board_fd)
     # Threads that do not end must not keep the process (closing the loop would wait for them): what they
     # hold is handed back by the supervisor.
@@ -143,6 +144,7 @@ def _hello(host: WorkerHost, worker: Worker) -> dict[str, Any]:
         "slots": info.slots,
         "lease": host.options.lease,
         "grace": host.options.grace,
+        "metrics": host.options.metrics,
         "url": host.url,
         "schema": host.schema,
     }

@@ -28,6 +28,7 @@ from penstock.runtime.threads import Threads
 from penstock.tasks.declared import Execute
 from penstock.tasks.registry import Registry
 from penstock.tasks.task import Task
+from penstock.telemetry import events
 
 log = logging.getLogger("penstock.worker")
 
@@ -98,6 +99,7 @@ class Executor:
             running.handle = asyncio.create_task(self._in_child(running))
             return
         running.begin()
+        events.started(claim)
         if task.execute is Execute.ASYNC:
             running.handle = running.loop.create_task(self._on_loop(running, task))
         else:

@@ -7,7 +7,6 @@ import contextlib
 import logging
 import time
 
-from penstock.model.decide import judge
 from penstock.model.errors import EngineError, WorkerStuck
 from penstock.runtime.backoff import Backoff
 from penstock.runtime.board import Board
@@ -101,7 +100,9 @@ class InProcessWorker:
 
     async def _hand_back(self, worker: Worker) -> None:
         """What it still held is taken back at once; where that cannot be, when its lease is over."""
+        engine, begun = self._host.engine, worker.board.begun()
         try:
-            await self._host.engine.rescue_worker(worker.id, worker.board.begun(), judge)
+            await worker.account.rescue(lambda judge: engine.rescue_worker(worker.id, begun, judge))
         except EngineError as error:
             log.warning("what worker %s held comes back when its lease is over: %s", worker.id, error)
+        await worker.account.tell()

@@ -17,6 +17,7 @@ from penstock.runtime.running import Running, Stop
 from penstock.runtime.wire import Terms
 from penstock.tasks.errands import Errand
 from penstock.tasks.run_link import progress_text
+from penstock.telemetry import events
 
 log = logging.getLogger("penstock.worker")
 
@@ -55,7 +56,9 @@ class Lines:
         except (EngineError, TimeoutError) as error:
             log.warning("progress of job %s not stored: %s", claim.id, str(error) or "no answer in time")
         else:
-            if not accepted:
+            if accepted:
+                events.progress(claim, progress)
+            else:
                 log.warning("progress of job %s refused: it had passed on", claim.id)
 
 
@@ -146,6 +149,7 @@ class SoloLine:
 
     def begin(self) -> None:
         self._running.begin()
+        events.started(self._running.claim)
 
     async def progress(self, text: str) -> None:
         await self._lines.send(self._running.claim, text)

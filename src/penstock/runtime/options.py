@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time as clock
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import time
@@ -29,6 +30,8 @@ class WorkerOptions:
     limited: frozenset[str] = frozenset()  # queues from which less may be had than there are slots
     alerts: Alerting | None = None  # None: nobody watches
     unkept: frozenset[str] = field(default=frozenset())  # queues whose completed jobs leave no record
+    metrics: bool = True  # whether what ends is counted
+    now: Callable[[], float] = clock.time  # by the engine's clock, as near as this process knows it
 
     @property
     def remembers(self) -> bool:

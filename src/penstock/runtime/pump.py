@@ -18,11 +18,11 @@ from penstock.model.decide import Committed, End, Facts, Returned, decide, healt
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, WorkerExpired
 from penstock.model.job import Claim
 from penstock.model.outcome import COMPLETED, Completed, Failed, Outcome, Released, Retried
+from penstock.runtime.account import Account
 from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
 from penstock.runtime.executor import Executor
 from penstock.runtime.options import WorkerOptions
-from penstock.runtime.report import report
 from penstock.runtime.running import Running
 
 log = logging.getLogger("penstock.worker")
@@ -49,8 +49,11 @@ class Exchange(NamedTuple):
 class Pump:
     """Touched by the event loop only."""
 
-    def __init__(self, engine: Engine, worker: str, board: Board, options: WorkerOptions) -> None:
+    def __init__(
+        self, engine: Engine, worker: str, board: Board, options: WorkerOptions, account: Account
+    ) -> None:
         self._engine = engine
+        self._account = account
         self._worker = worker
         self._board = board
         self._options = options
@@ -91,14 +94,16 @@ class Pump:
         then = tuple(running.then) if running.then and isinstance(outcome, Completed) else ()
         remember = self._options.remembers
         self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then, remember))
+        self._account.ended(running)
         self._free(claim)
-        if outcome is not COMPLETED:
-            report(claim, outcome)
+        if outcome.park is not None:
+            log.warning("job %s (%s) is parked: %s", claim.id, claim.task, outcome.park.reason)
         return outcome
 
     def _ended_by_itself(self, running: Running) -> Outcome:
         """The handler's own transaction has settled the run: there is nothing to write."""
         self._board.end(running.claim.token)
+        self._account.committed(running)
         self.settled += 1
         if running.then:
             self._looked_empty.clear()  # its followers are in, and nobody need have told us
@@ -259,6 +264,7 @@ class Pump:
     def _succeeded(self, exchange: Exchange, settled: Settled) -> None:
         for end, accepted in zip(exchange.ends, settled.accepted, strict=True):
             self._board.end(end.token)
+            self._account.settled(end, accepted)
             if not accepted:
                 self.refused += 1
                 log.warning("settlement refused: job %s had passed on (token %s)", end.id, end.token)

@@ -14,6 +14,7 @@ from penstock.model.schedule import Verdict, judge, tick_id
 from penstock.runtime.backoff import jittered
 from penstock.tasks.registry import Registry
 from penstock.tasks.spec import Spec, read_spec
+from penstock.telemetry import events
 
 log = logging.getLogger("penstock.scheduler")
 
@@ -75,6 +76,8 @@ class Scheduler:
         record = await self._engine.fire(tick)
         if record is not None:
             log.info("schedule %s, tick of %s: %s", row.id, row.next_at, record.job_id or record.note)
+            if tick.job is not None and record.job_id == tick.job.id:
+                events.put_in(tick.job, schedule=row.id)
         return True
 
     async def _tick(self, row: ScheduleRow, due: datetime, now: datetime) -> Tick:

@@ -14,9 +14,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from penstock.engine import Engine, Orders, WorkerInfo
-from penstock.model.decide import judge
+from penstock.logs import LogFormat
 from penstock.model.errors import EngineError
 from penstock.model.states import State
+from penstock.runtime.account import Account
 from penstock.runtime.backoff import Backoff
 from penstock.runtime.board import Board
 from penstock.runtime.heart import beat
@@ -44,13 +45,16 @@ class KilledEarly(Exception):
 class Supervised:
     """Touched by the supervisor's event loop only."""
 
-    def __init__(self, app_ref: str, wishes: dict[str, Any], log_level: str) -> None:
-        self._config = {"app": app_ref, "wishes": wishes, "log_level": log_level}
+    def __init__(
+        self, app_ref: str, wishes: dict[str, Any], log_level: str, log_format: LogFormat = "console"
+    ) -> None:
+        self._config = {"app": app_ref, "wishes": wishes, "log_level": log_level, "log_format": log_format}
         self._process: asyncio.subprocess.Process | None = None
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
         self._killer: asyncio.TimerHandle | None = None
         self._grace = 30.0
+        self._metrics = True
         self._began_at: float | None = None  # it was registered and told to go
         self._drain: str | None = None
         self._leaving: str | None = (
@@ -123,6 +127,7 @@ class Supervised:
             id=hello["worker"], name=hello["name"], queues=tuple(hello["queues"]), slots=hello["slots"]
         )
         self._grace = hello["grace"]
+        self._metrics = hello["metrics"]
         board.beaten(time.monotonic())
         await _insist(lambda: engine.register(worker, board.ttl), board.ttl)
         log.info(
@@ -186,7 +191,11 @@ class Supervised:
         else:
             log.error("worker %s died: %s", worker.name, how_it_ended(code))
         begun = board.begun()
-        rescued = await _insist(lambda: engine.rescue_worker(worker.id, begun, judge), board.ttl)
+        account = Account(engine, counts=self._metrics)
+        rescued = await _insist(
+            lambda: account.rescue(lambda judge: engine.rescue_worker(worker.id, begun, judge)), board.ttl
+        )
+        await account.tell()
         if rescued:
             log.warning("%d jobs of worker %s were taken back", len(rescued), worker.name)
         for job in rescued:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.engine import Engine
+from penstock.logs import LogFormat
 from penstock.model.errors import EngineError, PenstockError
 from penstock.runtime.backoff import Backoff
 from penstock.runtime.supervised import BadApp, KilledEarly, Supervised
@@ -32,6 +33,7 @@ class SupervisorOptions:
     processes: int = 1
     wishes: dict[str, Any] = field(default_factory=dict)  # what the command line asks of the app
     log_level: str = "INFO"
+    log_format: LogFormat = "console"
 
 
 class Supervisor:
@@ -85,7 +87,8 @@ class Supervisor:
 
     async def _live_one(self) -> bool:
         """One worker process, from start to burial; whether the next may start at once."""
-        worker = Supervised(self._options.app_ref, self._options.wishes, self._options.log_level)
+        options = self._options
+        worker = Supervised(options.app_ref, options.wishes, options.log_level, options.log_format)
         self._workers.append(worker)
         try:
             await worker.live(self._engine_for)

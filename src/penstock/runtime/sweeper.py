@@ -10,8 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from penstock.engine import Engine, Retention
-from penstock.model.decide import judge
 from penstock.model.errors import EngineError
+from penstock.runtime.account import Account
 from penstock.runtime.backoff import jittered
 from penstock.runtime.options import WorkerOptions
 from penstock.tasks.spec import retentions
@@ -31,8 +31,15 @@ Now = Callable[[], datetime]
 class Sweeper:
     """Each chore does one bounded round and says in how many seconds to come again."""
 
-    def __init__(self, engine: Engine, options: WorkerOptions, now: Now = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        options: WorkerOptions,
+        account: Account | None = None,
+        now: Now = lambda: datetime.now(UTC),
+    ) -> None:
         self._engine = engine
+        self._account = account or Account(engine, counts=False)
         self._now = now
         self._options = options
         self._sooner = asyncio.Event()
@@ -83,7 +90,7 @@ class Sweeper:
         return jittered(LOOK_AHEAD) if next_due is None else min(next_due, LOOK_AHEAD)
 
     async def rescue(self) -> float:
-        rescued = await self._engine.rescue(STEP, judge)
+        rescued = await self._account.rescue(lambda judge: self._engine.rescue(STEP, judge))
         for job in rescued:
             log.warning(
                 "rescued job %s (%s) from lost worker %s: %s", job.id, job.task, job.worker, job.state

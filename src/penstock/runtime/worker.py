@@ -15,6 +15,7 @@ from penstock.alerts.watch import AlertWatch
 from penstock.engine import Engine, Orders, WorkerInfo
 from penstock.model.decide import End
 from penstock.model.errors import EngineError
+from penstock.runtime.account import Account
 from penstock.runtime.announce import announce
 from penstock.runtime.backoff import Backoff
 from penstock.runtime.board import Board
@@ -53,8 +54,9 @@ class Worker:
         self.board = board
         self._engine = engine
         self._registry = registry
-        self._pump = Pump(engine, self.id, board, options)
-        self._sweeper = Sweeper(engine, options)
+        self.account = Account(engine, options.now, counts=options.metrics)
+        self._pump = Pump(engine, self.id, board, options, self.account)
+        self._sweeper = Sweeper(engine, options, self.account)
         self._scheduler = Scheduler(engine, registry)
         solo = SoloPool(warm or Warm(options.app_ref))
         lines = Lines(engine, board, self.id, options.unkept)
@@ -117,11 +119,11 @@ class Worker:
         await self._announce()
         if burst:
             await self._scheduler.catch_up()
-        loops = [self._pump.listen(), self._sweeper.run(), self._watch(), self._scheduler.run()]
+        upkeep = [self._sweeper.run(), self._scheduler.run(), self.account.run()]
         if self.options.alerts is not None and not burst:
             watch = AlertWatch(self._engine, self._registry, self.options.alerts, self.id)
-            loops.append(watch.run())
-        tasks = [asyncio.create_task(loop) for loop in loops]
+            upkeep.append(watch.run())
+        tasks = [asyncio.create_task(loop) for loop in (self._pump.listen(), self._watch(), *upkeep)]
         pumping = asyncio.create_task(self._pump.run())
         stop = asyncio.create_task(self._until_idle(most) if burst else self._stopping.wait())
         self._watchdog.start()
@@ -137,6 +139,7 @@ class Worker:
             self._watchdog.stop()
             await self._drop_all()
             await self.executor.close()
+            await self.account.tell()
 
     async def _announce(self) -> None:
         """Nothing is claimed before the engine knows the limits, and when jobs are due."""

@@ -16,6 +16,7 @@ from penstock.tasks.effects import key_for
 from penstock.tasks.run_link import RunLink
 from penstock.tasks.steps import Steps, lost
 from penstock.tasks.transaction import NEEDS_ONE, BaseTransaction
+from penstock.telemetry import tracing
 
 if TYPE_CHECKING:
     from penstock.tasks.call import Call
@@ -85,7 +86,7 @@ class BaseContext:
         call.refuse_order()
         call.task.admit()
         call.sent = True
-        self._link.follow(call.job)
+        self._link.follow(*tracing.carried([call.job]))
 
     def key_for(self, provider: str) -> str:
         """The idempotency key to give to another service: the same in every attempt, a UUID."""

@@ -17,6 +17,7 @@ from penstock.tasks.gather import in_groups
 from penstock.tasks.handle import JobHandle
 from penstock.tasks.home import Opened, Work
 from penstock.tasks.transacting import Transacting
+from penstock.telemetry import events, tracing
 
 R = TypeVar("R")
 
@@ -61,40 +62,52 @@ class Client:
     def send(self, call: Call[R]) -> JobHandle[R]:
         """Enqueue one call."""
         refuse_in_loop("aenqueue")
-        (job,), sent = self._admitted([call])
-        answer = self.access.run(_put(job, sent), "aenqueue")
+        jobs, sent = self._admitted([call])
+        with tracing.enqueueing(jobs) as jobs:
+            answer = self.access.run(_put(jobs[0], sent), "aenqueue")
+        events.added(jobs, [answer])
         return JobHandle(self, call, answer)
 
     async def asend(self, call: Call[R]) -> JobHandle[R]:
         """Enqueue one call, sharing a commit with those made at the same time."""
-        (job,), sent = self._admitted([call])
-        answer = await self.access.arun(_put(job, sent))
+        jobs, sent = self._admitted([call])
+        with tracing.enqueueing(jobs) as jobs:
+            answer = await self.access.arun(_put(jobs[0], sent))
+        events.added(jobs, [answer])
         return JobHandle(self, call, answer)
 
     def send_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
         """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing."""
         refuse_in_loop("aenqueue_many")
         jobs, sent = self._admitted(calls)
-        answers = self.access.run(_put_many(jobs, sent), "aenqueue_many")
+        with tracing.enqueueing(jobs) as jobs:
+            answers = self.access.run(_put_many(jobs, sent), "aenqueue_many")
+        events.added(jobs, answers)
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     async def asend_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
         """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing."""
         jobs, sent = self._admitted(calls)
-        answers = await self.access.arun(_put_many(jobs, sent))
+        with tracing.enqueueing(jobs) as jobs:
+            answers = await self.access.arun(_put_many(jobs, sent))
+        events.added(jobs, answers)
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     def send_together(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
         """Enqueue calls that are tied to each other: all or none, in one step."""
         refuse_in_loop("aenqueue")
         jobs, sent = self._admitted(calls)
-        answers = self.access.run(_put_together(jobs, sent), "aenqueue")
+        with tracing.enqueueing(jobs) as jobs:
+            answers = self.access.run(_put_together(jobs, sent), "aenqueue")
+        events.added(jobs, answers)
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     async def asend_together(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
         """Enqueue calls that are tied to each other: all or none, in one step."""
         jobs, sent = self._admitted(calls)
-        answers = await self.access.arun(_put_together(jobs, sent))
+        with tracing.enqueueing(jobs) as jobs:
+            answers = await self.access.arun(_put_together(jobs, sent))
+        events.added(jobs, answers)
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     def send_lent(
@@ -106,8 +119,10 @@ class Client:
         putting = self._putting()
         jobs, sent = self._admitted(calls, lent=True)
         answers: list[Enqueued] = []
-        for group in [jobs] if together else in_groups(jobs):
-            answers += putting.enqueue(connection, group, again=sent)
+        with tracing.enqueueing(jobs) as jobs:
+            for group in [jobs] if together else in_groups(jobs):
+                answers += putting.enqueue(connection, group, again=sent)
+        events.added(jobs, answers, lent=True)
         return [JobHandle(self, *pair, lent=True) for pair in zip(calls, answers, strict=True)]
 
     async def asend_lent(
@@ -119,8 +134,10 @@ class Client:
         putting = self._putting()
         jobs, sent = self._admitted(calls, lent=True)
         answers: list[Enqueued] = []
-        for group in [jobs] if together else in_groups(jobs):
-            answers += await putting.aenqueue(connection, group, again=sent)
+        with tracing.enqueueing(jobs) as jobs:
+            for group in [jobs] if together else in_groups(jobs):
+                answers += await putting.aenqueue(connection, group, again=sent)
+        events.added(jobs, answers, lent=True)
         return [JobHandle(self, *pair, lent=True) for pair in zip(calls, answers, strict=True)]
 
     def _admitted(self, calls: Sequence[Call[Any]], *, lent: bool = False) -> tuple[list[NewJob], bool]:

@@ -10,6 +10,7 @@ from penstock.model.errors import InvalidOption, InvalidValue
 from penstock.model.retry import PolicyName, Retry
 from penstock.model.values import dumps, loads
 from penstock.tasks.inherit import INHERIT, Inherited, RetryOption, time_limit
+from penstock.telemetry.tracing import CARRIED
 
 MAX_OPTIONS_BYTES = 4_096
 
@@ -54,7 +55,7 @@ def read(options: str) -> Overrides:
 def _read(stored: Any) -> Overrides:
     if not isinstance(stored, dict):
         raise InvalidOption("they are not an object")
-    if unknown := stored.keys() - set(Overrides._fields):
+    if unknown := stored.keys() - {*Overrides._fields, *CARRIED}:
         raise InvalidOption(f"there is no option {min(unknown)!r}")
     return Overrides(_retry(stored.get("retry")), _timeout(stored))
 

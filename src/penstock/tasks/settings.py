@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from penstock.logs import LogFormat
 from penstock.model.errors import MAX_SECONDS, InvalidOption
 from penstock.model.retry import Retry
 from penstock.model.values import MAX_ARGS_BYTES, MAX_RESULT_BYTES
@@ -76,6 +77,8 @@ class Settings(BaseModel):
         default=None, ge=0, le=MAX_SECONDS
     )  # seconds; None: 60 days, or as long as a job of the task may run again
     alerts: str | None = Field(default=None, min_length=1)  # the file of rules and channels; "off": none
+    metrics: bool = True  # count what ends, and how long it took
+    log_format: LogFormat = "console"  # of `penstock worker` and its like, from the environment alone
     max_args_bytes: int = Field(default=MAX_ARGS_BYTES, ge=2)
     max_result_bytes: int = Field(default=MAX_RESULT_BYTES, ge=2)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
@@ -31,6 +32,7 @@ from penstock.tasks.results import Results
 from penstock.tasks.run_link import RunLink
 from penstock.tasks.unique import UniqueOption, window_of
 from penstock.tasks.using_connection import UsingAsyncConnection, UsingConnection
+from penstock.telemetry import tracing
 
 if TYPE_CHECKING:
     from penstock.tasks.client import Client
@@ -202,11 +204,16 @@ class Task(Sendable[P, R]):
 
     async def run(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run an async handler with decoded arguments."""
-        return await (self.fn(Context(link, self), **args) if self.takes_context else self.fn(**args))
+        handling = self.fn(Context(link, self), **args) if self.takes_context else self.fn(**args)
+        if not tracing.is_on():
+            return await handling
+        with tracing.running(link.claim):
+            return await handling
 
     def run_sync(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run a sync handler with decoded arguments."""
-        return self.fn(SyncContext(link, self), **args) if self.takes_context else self.fn(**args)
+        with tracing.running(link.claim) if tracing.is_on() else nullcontext():
+            return self.fn(SyncContext(link, self), **args) if self.takes_context else self.fn(**args)
 
     def closed(self) -> str | None:
         """Why its jobs must not run now; None while the gates of the task and its queue are open."""

@@ -1,0 +1,101 @@
+"""How log lines look: JSON for programs, text for people; one line each, whatever the names in it contain."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, TypeAlias
+
+JOBS = "penstock.jobs"  # the logger of job events
+SERVICE = "job-worker"
+
+LogFormat: TypeAlias = Literal["console", "json"]
+
+# What the record of a job event has, in the order in which it is written.
+FIELDS = (
+    *("event", "queue", "job_id", "job_name", "timestamp", "attempt", "max_attempts"),
+    *("previous_status", "status", "started_at", "finished_at", "duration_ms"),
+    *("error", "error_code", "alert_level"),
+)
+_LEVELS = {"WARNING": "warn", "CRITICAL": "error"}
+_USUAL = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "metadata", *FIELDS}
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per record: level, event, job, times, error, metadata, message and service.
+
+    What a record brings along besides (`extra=`) is told as metadata.
+    """
+
+    def __init__(self, service: str = SERVICE) -> None:
+        super().__init__()
+        self._service = service
+
+    def format(self, record: logging.LogRecord) -> str:
+        brought = record.__dict__
+        told: dict[str, Any] = {"level": _LEVELS.get(record.levelname, record.levelname.lower())}
+        told |= {name: brought[name] for name in FIELDS if brought.get(name) is not None}
+        told.setdefault("timestamp", instant(record.created))
+        if metadata := _metadata(brought):
+            told["metadata"] = metadata
+        told |= {"message": _message(record), "service": self._service, "logger": record.name}
+        if record.exc_info:
+            told["exception"] = self.formatException(record.exc_info)
+        return json.dumps(told, default=str)  # all but ASCII is escaped, and so are line breaks of every kind
+
+
+class ConsoleFormatter(logging.Formatter):
+    """Time, process and message. What could break the line or steer the terminal is escaped."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(process)d %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
+        return one_line(super().formatMessage(record))
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - as above
+        return "\n".join(one_line(line) for line in super().formatException(ei).split("\n"))
+
+
+def configure(level: str, style: LogFormat = "console") -> None:
+    """Write the log of this process to standard error, from this level on.
+
+    People are told of jobs that fail and run again; of every job only where they ask for `debug`.
+    """
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonFormatter() if style == "json" else ConsoleFormatter())
+    logging.basicConfig(level=level, handlers=[handler])
+    if style == "console":
+        quiet = max(logging.getLevelNamesMapping()[level], logging.WARNING)
+        logging.getLogger(JOBS).setLevel(logging.DEBUG if level == "DEBUG" else quiet)
+
+
+def instant(seconds: float) -> str:
+    """A moment since the epoch as it is written in logs."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def one_line(text: str) -> str:
+    """`text` with whatever is not printed as itself escaped: line breaks, control and bidi characters."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def headline(queue: str, job_name: str, job_id: str, event: str) -> str:
+    """`[queue] name:id - event`."""
+    return one_line(f"[{queue}] {job_name}:{job_id} - {event}")
+
+
+def _message(record: logging.LogRecord) -> str:
+    job = record.__dict__
+    if record.name != JOBS or "event" not in job:
+        return record.getMessage()
+    return headline(job["queue"], job["job_name"], job["job_id"], job["event"])
+
+
+def _metadata(brought: Mapping[str, Any]) -> dict[str, Any]:
+    others = {name: value for name, value in brought.items() if name not in _USUAL}
+    return {**others, **(brought.get("metadata") or {})}
