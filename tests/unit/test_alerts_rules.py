@@ -16,7 +16,7 @@ from penstock.engine import DeadFilter, ScheduleRow, Settlement, Want, WorkerInf
 from penstock.model.clock import FakeClock
 from penstock.model.decide import judge
 from penstock.model.failure import BY_CODE
-from penstock.model.job import NewJob
+from penstock.model.job import Edge, NewJob, Ties
 from penstock.model.outcome import COMPLETED
 from penstock.runtime.announce import announce
 from penstock.tasks.ids import new_id
@@ -258,3 +258,24 @@ async def test_an_outbox_that_nobody_empties(looking: Looking, tmp_path: Path) -
 def test_there_is_a_test_of_each() -> None:
     text = Path(__file__).read_text()
     assert [name for name in BUILT_IN if f"({name}" not in text] == []
+
+
+async def test_a_job_that_the_engine_itself_ended_is_told_of(looking: Looking) -> None:
+    """What waited for another beyond its deadline has no run that a worker could count."""
+    engine, first, second = looking.app.engine, new_id(), new_id()
+    ties = Ties(after=(Edge(first, "wait", has_come=False),), deadline=10, at_deadline="fail")
+    await engine.enqueue([NewJob(second, "email", "send", key=second, ties=ties)])
+    looking.clock.advance(11)
+    assert await engine.expire(10) == 1
+    assert await looking.look() == [
+        "[error] Job send in email failed: 1 in the last minute (upstream-missing) (job_failures)"
+    ]
+
+
+async def test_a_job_that_used_up_its_attempts_on_passing_errors_is_told_of(looking: Looking) -> None:
+    looking.over("alerts: {error_rate_high: off}")
+    await looking.app.tasks["stumble"].using(retry=Retry.none()).aenqueue(failure_class="ECONNRESET")
+    await drain(looking)
+    assert await looking.look() == [
+        "[error] Job stumble in email failed: 1 in the last minute (transient) (job_failures)"
+    ]

@@ -133,8 +133,8 @@ def _subjects(rows: Iterable[Minute], look: Look, alerting: Alerting) -> list[Su
         failed = failures.get((queue, task), Failures(0.0, None))
         own: dict[str, Value] = {
             "job_name": task,
-            "failures": failed.number + counted.of("dead") * (not failed.number),
-            "failure_class": failed.worst or "dead",
+            "failures": failed.number,
+            "failure_class": failed.worst,
             "timed_out": counted.of("timed_out"),
         }
         found.append(Subject(Scope.TASK, f"{queue}/{task}", {**queues[queue], **own}))

@@ -12,6 +12,10 @@ from penstock.model.failure import HANDLING, Alert, FailureClass
 from penstock.model.job import DeadLetter
 from penstock.telemetry.tally import FAILURE
 
+DEAD = "exhausted"  # why a job is dead of which no more is known than that
+
+_ALERTED = [each for each in FailureClass if HANDLING[each].alert is not Alert.NONE]
+
 
 class Failures(NamedTuple):
     """Of one task, lately."""
@@ -23,22 +27,26 @@ class Failures(NamedTuple):
 def failures_of(
     minutes: Mapping[tuple[str, str], Recent], letters: Iterable[DeadLetter]
 ) -> dict[tuple[str, str], Failures]:
-    """By queue and task. A run that was counted and made a dead letter is one failure."""
+    """By queue and task: failed runs of alerted classes, and other jobs that are dead."""
     dead: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for letter in letters:
         dead[letter.queue, letter.task][_kind(letter)] += 1
     found = {}
     for key in {*minutes, *dead}:
-        counted = minutes.get(key, Recent({}))
-        kinds = {kind: float(n) for kind, n in dead[key].items()}
-        for each in FailureClass:
-            n = counted.whole(FAILURE + each.value)
-            if n and HANDLING[each].alert is not Alert.NONE:
-                kinds[each.value] = max(n, kinds.get(each.value, 0.0))
+        kinds = _kinds(minutes.get(key, Recent({})), dead[key])
         if kinds:
             worst = max(sorted(kinds), key=lambda kind: severity_of(kind).weight)
             found[key] = Failures(sum(kinds.values()), worst)
     return found
+
+
+def _kinds(counted: Recent, dead: Counter[str]) -> dict[str, float]:
+    kinds = {each.value: max(counted.whole(FAILURE + each), float(dead[each.value])) for each in _ALERTED}
+    told = sum(kinds[each.value] for each in _ALERTED if not HANDLING[each].retry)  # these died of it
+    others = max(counted.whole("dead"), float(dead.total())) - told
+    if others > 0:
+        kinds[max((kind for kind in dead if kind not in kinds), default=DEAD)] = others
+    return {kind: number for kind, number in kinds.items() if number}
 
 
 def _kind(letter: DeadLetter) -> str:
