@@ -7,6 +7,7 @@ from typing import Any
 from penstock.engine import DeadFilter, EffectFilter, EffectName, HistoryFilter, JobFilter
 from penstock.engines.postgres.database import Call
 from penstock.model.ids import id_range, is_id
+from penstock.model.states import State
 
 _EQUAL = ("queue", "task", "state", "owner")
 
@@ -62,6 +63,10 @@ def _page_values(
 
 def _job_terms(values: dict[str, Any]) -> list[str]:
     terms = [f"{name} = %({name})s" for name in _EQUAL if values[name] is not None]
+    if (
+        values["state"] is State.ACTIVE
+    ):  # written out: our plans are made for any value, and know no index else
+        terms.append("state = 'active'")
     terms += _key_terms(values["key"]) + _page_terms("id", "created_at", values)
     terms += ["id >= %(first)s::uuid"] if values["first"] else []
     terms += ["id < %(beyond)s::uuid"] if values["beyond"] else []
