@@ -50,8 +50,13 @@ def make(
 
 FAREWELL = pack({"leaving": "it was told to"})
 HELLO = {
-    **{"worker": "w1", "name": "host:1", "queues": ["default"], "slots": 1},
-    **{"lease": 30.0, "grace": 1.0, "metrics": True},
+    "worker": "w1",
+    "name": "host:1",
+    "queues": ["default"],
+    "slots": 1,
+    "lease": 30.0,
+    "grace": 1.0,
+    "metrics": True,
 }
 
 

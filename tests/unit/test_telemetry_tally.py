@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator
 
 import pytest
-from pump_kit import begin as begin_flaky
 from pump_kit import ran_one
-from runtime_kit import expire, make_app, make_worker
+from runtime_kit import Flaky, expire, make_app, make_worker
 from shop_kit import Shop, begin, open_shop  # noqa: F401 - fixtures
-from test_runtime_child import CLAIM
 
 from penstock import Context, Penstock, Retry, Snooze, SyncContext
 from penstock.engine import Sample
@@ -20,7 +18,6 @@ from penstock.model.errors import EngineUnavailable, OutcomeUnknown
 from penstock.model.histogram import BUCKETS
 from penstock.model.outcome import COMPLETED, Cancelled, Failed, Outcome, Released, Retried, Snoozed
 from penstock.runtime.account import Account
-from penstock.runtime.worker import Worker
 from penstock.telemetry.tally import Tally
 
 NAMES = ("completed", "failed", "retried", "snoozed", "cancelled", "dead", "rescued", "lost", "timed_out")
@@ -199,44 +196,42 @@ async def test_nothing_is_counted_where_metrics_are_off() -> None:
 
 
 # -- telling ------------------------------------------------------------------------------------------
-async def told_one(app: Penstock) -> tuple[Worker, object]:
-    await app.tasks["hello"].aenqueue()
-    worker, engine = await begin_flaky(app)
-    account = Account(engine)  # type: ignore[arg-type]
-    account._ran(CLAIM, COMPLETED, 0.1, datetime.now(UTC).timestamp())
-    worker.account = account
-    return worker, engine
+async def settled_one(app: Penstock) -> tuple[Account, Flaky]:
+    """One run has ended and is settled; it has not been told yet."""
+    _, worker, engine = await ran_one(app)
+    await worker._pump.round()
+    return worker.account, engine
 
 
 @pytest.fixture(name="app")
-async def small() -> object:
+async def small() -> AsyncIterator[Penstock]:
     made = make_app()
 
     @made.task
-    async def hello() -> None: ...
+    async def hello(n: int = 0) -> None: ...
 
     async with made:
         yield made
 
 
 async def test_what_could_not_be_told_is_told_later(app: Penstock) -> None:
-    worker, engine = await told_one(app)
-    engine.before["count"] = [EngineUnavailable("away")]  # type: ignore[attr-defined]
-    await worker.account.tell()
+    account, engine = await settled_one(app)
+    engine.before["count"] = [EngineUnavailable("away")]
+    await account.tell()
     assert await app.engine.totals() == []
-    await worker.account.tell()
-    await worker.account.tell()
+    await account.tell()
+    await account.tell()
     assert counts(await app.engine.totals()) == {"completed": 1}
 
 
 async def test_what_may_have_been_counted_is_not_counted_again(
     app: Penstock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    worker, engine = await told_one(app)
-    engine.after["count"] = [OutcomeUnknown("the reply was lost")]  # type: ignore[attr-defined]
+    account, engine = await settled_one(app)
+    engine.after["count"] = [OutcomeUnknown("the reply was lost")]
     with caplog.at_level(logging.WARNING, "penstock.worker"):
-        await worker.account.tell()
-    await worker.account.tell()
+        await account.tell()
+    await account.tell()
     assert counts(await app.engine.totals()) == {"completed": 1}
     assert "metrics of a few seconds are lost" in caplog.text
 

@@ -11,8 +11,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import opentelemetry.metrics._internal as metrics_internal
 import pytest
 from opentelemetry import trace
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -229,3 +232,30 @@ def carried_by(options: str | None) -> str:
 def context_of(span: ReadableSpan) -> str:
     assert span.context is not None
     return f"00-{trace_id(span):032x}-{span_id(span):016x}-{span.context.trace_flags:02x}"
+
+
+# -- metrics ------------------------------------------------------------------------------------------
+async def test_each_run_is_recorded_by_the_programs_own_meter(
+    app: Penstock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader])
+    monkeypatch.setattr(metrics_internal, "_METER_PROVIDER", provider)
+    async with app:
+        await app.aenqueue_many([app.tasks["on_loop"].call(), app.tasks["breaks"].call()])
+        await work(app)
+    data = reader.get_metrics_data()
+    assert data is not None
+    (scope,) = data.resource_metrics[0].scope_metrics
+    found = {
+        (metric.name, *sorted((point.attributes or {}).values())): point.count
+        for metric in scope.metrics
+        for point in metric.data.data_points
+    }
+    provider.shutdown()
+    assert found == {
+        ("penstock.job.run", "complete", "default", "on_loop"): 1,
+        ("penstock.job.run", "breaks", "default", "fail"): 1,
+        ("penstock.job.wait", "complete", "default", "on_loop"): 1,
+        ("penstock.job.wait", "breaks", "default", "fail"): 1,
+    }

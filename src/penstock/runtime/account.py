@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from penstock.engine import Engine, Judge, Rescued, Sample, Settlement
 from penstock.engine.counting import MAX_SAMPLES
 from penstock.model.decide import judge
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown
 from penstock.model.job import Claim, Held
-from penstock.model.outcome import COMPLETED, Outcome
+from penstock.model.outcome import COMPLETED, Completed, Outcome
 from penstock.runtime.backoff import jittered
 from penstock.runtime.running import Running, Stop
 from penstock.telemetry import events
+from penstock.telemetry.meter import run_meter
 from penstock.telemetry.tally import Tally
 
 log = logging.getLogger("penstock.worker")
@@ -33,40 +34,48 @@ class Account:
         self._engine = engine
         self._now = now
         self._tally = Tally() if counts else None
+        self._meter = run_meter() if counts else None
         self._untold: list[Sample] = []  # what the engine was away for
-        self._ended: dict[str, tuple[Claim, float, bool]] = {}  # by token: not written yet
+        self._ended: dict[str, tuple[Claim, float, Stop | None]] = {}  # by token: not written yet
 
     # -- what is told to it -------------------------------------------------------------------------
     def ended(self, running: Running) -> None:
         """A run ended; it counts when its end is accepted."""
-        self._ended[running.claim.token] = (running.claim, self._now(), running.stop is Stop.TIMEOUT)
+        claim = running.claim
+        self._ended[claim.token] = (claim, self._now(), running.stop)
 
-    def settled(self, end: Settlement, accepted: bool) -> None:
-        """The engine has answered for one end."""
-        found = self._ended.pop(end.token, None)
-        if found is None:  # it was handed back without having begun
-            return
-        claim, at, timed_out = found
-        if accepted:
-            self._ran(claim, end.outcome, end.ran_for, at)
-            for job in end.then:
-                events.put_in(job, follows=claim.id)
-            if not timed_out:
-                return
-        if self._tally is not None:
-            self._tally.add(claim.queue, claim.task, "timed_out" if accepted else "lost")
+    def settled(self, ends: Sequence[Settlement], accepted: Sequence[bool]) -> None:
+        """The engine has answered for each end."""
+        taken, tally, meter, told = self._ended.pop, self._tally, self._meter, events.are_told()
+        for (_, token, outcome, ran_for, _, then, _), written in zip(ends, accepted, strict=True):
+            if (found := taken(token, None)) is None:  # it was handed back without having begun
+                continue
+            claim, at, stop = found
+            if written and tally is not None:
+                wait = at - ran_for - claim.due_at.timestamp()
+                tally.run(claim.queue, claim.task, outcome, wait, ran_for)
+                if meter is not None:
+                    meter.record(claim.queue, claim.task, outcome, wait, ran_for)
+            if stop is not None or not written:
+                self._ended_badly(claim, stop, written=written)
+            if written and (told or type(outcome) is not Completed):
+                events.ended(claim, outcome, ran_for, at)
+                events.followed(claim, then)
+
+    def _ended_badly(self, claim: Claim, stop: Stop | None, *, written: bool) -> None:
+        if self._tally is not None and not (written and stop is not Stop.TIMEOUT):
+            self._tally.add(claim.queue, claim.task, "timed_out" if written else "lost")
 
     def committed(self, running: Running) -> None:
         """A run was completed by its handler's own transaction."""
-        self._ran(running.claim, COMPLETED, time.monotonic() - running.started, self._now())
-        for job in running.then or ():
-            events.put_in(job, follows=running.claim.id)
-
-    def _ran(self, claim: Claim, outcome: Outcome, ran_for: float, at: float) -> None:
-        events.ended(claim, outcome, ran_for, at)
+        claim, at, ran_for = running.claim, self._now(), time.monotonic() - running.started
         if self._tally is not None:
             wait = at - ran_for - claim.due_at.timestamp()
-            self._tally.run(claim.queue, claim.task, outcome, wait, ran_for)
+            self._tally.run(claim.queue, claim.task, COMPLETED, wait, ran_for)
+            if self._meter is not None:
+                self._meter.record(claim.queue, claim.task, COMPLETED, wait, ran_for)
+        events.ended(claim, COMPLETED, ran_for, at)
+        events.followed(claim, running.then or ())
 
     async def rescue(self, verb: Callable[[Judge], Awaitable[list[Rescued]]]) -> list[Rescued]:
         """Take jobs back from workers that are gone, and tell of those that had been begun."""

@@ -262,9 +262,9 @@ class Pump:
             raise
 
     def _succeeded(self, exchange: Exchange, settled: Settled) -> None:
+        self._account.settled(exchange.ends, settled.accepted)
         for end, accepted in zip(exchange.ends, settled.accepted, strict=True):
             self._board.end(end.token)
-            self._account.settled(end, accepted)
             if not accepted:
                 self.refused += 1
                 log.warning("settlement refused: job %s had passed on (token %s)", end.id, end.token)

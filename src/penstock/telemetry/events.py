@@ -22,6 +22,11 @@ MAX_ERROR = 500  # characters; the job's own record has more
 _EVENTS = {State.COMPLETED: "completed", State.FAILED: "failed", State.CANCELLED: "cancelled"}
 
 
+def are_told() -> bool:
+    """Whether anybody is told of what goes well."""
+    return log.isEnabledFor(logging.INFO)
+
+
 def added(jobs: Sequence[NewJob], answers: Sequence[Enqueued], *, lent: bool = False) -> None:
     """Jobs were put in; those whose key was taken are not told of. `lent`: if the transaction commits."""
     if not log.isEnabledFor(logging.INFO):
@@ -30,6 +35,12 @@ def added(jobs: Sequence[NewJob], answers: Sequence[Enqueued], *, lent: bool = F
     for job, answer in zip(jobs, answers, strict=True):
         if not answer.duplicate:
             put_in(job, **metadata)
+
+
+def followed(claim: Claim, jobs: Sequence[NewJob]) -> None:
+    """Jobs were put in with the end of a run."""
+    for job in jobs:
+        put_in(job, follows=claim.id)
 
 
 def put_in(job: NewJob, **metadata: Any) -> None:
