@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
-from conformance.kit import Place, make_id
-from conformance.test_races import Meet, opened, together
+from conformance.kit import make_id
 from penstock.engine import FEED_KEPT, Engine, FeedPage, JobEvent
-from penstock.engine.feeding import EVENTS, MAX_EVENT_BYTES, MAX_EVENTS
+from penstock.engine.feeding import EVENTS, MAX_EVENTS
 from penstock.model.errors import InvalidOption
 
 
@@ -95,29 +92,18 @@ async def test_the_feed_is_read_a_page_at_a_time(engine):
 
 async def test_the_latest_are_kept_and_who_comes_too_late_is_told_of_the_gap(engine):
     start = (await engine.feed(None, 1)).cursor
-    events = await fill(engine, 1_500)
+    events = await fill(engine, 600)
     early = (await engine.feed(start, 1)).cursor
-    events += await fill(engine, FEED_KEPT - 1_000)
+    events += await fill(engine, FEED_KEPT - 600)
+    assert not (await engine.feed(start, 1)).gap  # exactly as many as are kept
+    events += await fill(engine, 500)
     for after in (0, start, early):
         page = await engine.feed(after, FEED_KEPT * 2)
         assert page.gap
         assert what(page) == events[-FEED_KEPT:]
     oldest = page.events[0][0]
     assert not (await engine.feed(oldest, 1)).gap
-    assert not (await engine.feed(page.events[-1][0], 1)).gap
-    just_before = await engine.feed(oldest - 1, 1)
-    assert what(just_before) == [events[-FEED_KEPT]]
-
-
-async def test_exactly_as_many_as_are_kept_leave_no_gap(engine):
-    start = (await engine.feed(None, 1)).cursor
-    first = [told()]
-    await engine.publish(first)
-    await fill(engine, FEED_KEPT - 1)
-    page = await engine.feed(start, 1)
-    assert (what(page), page.gap) == (first, False)
-    await engine.publish([told()])
-    assert (await engine.feed(start, 1)).gap
+    assert not (await engine.feed(page.cursor, 1)).gap
 
 
 async def test_a_number_that_the_feed_has_not_come_to_is_a_gap(engine):
@@ -134,63 +120,8 @@ async def test_nothing_published_is_nothing_told(engine):
     assert (await engine.feed(0, 10)).events == []
 
 
-@pytest.mark.parametrize(
-    "event",
-    [
-        told(event="exploded"),
-        told()._replace(job_id=""),
-        told()._replace(job_id="x" * 300),
-        told()._replace(queue="a b"),
-        told()._replace(task=""),
-        told(owner=""),
-        told(owner="a\0b"),
-        told()._replace(body="[]"),
-        told()._replace(body="{"),
-        told()._replace(body='{"x":"' + "x" * MAX_EVENT_BYTES + '"}'),
-    ],
-    ids=lambda event: str(event)[:50],
-)
-async def test_what_cannot_be_told_is_refused_whole(engine, event):
-    with pytest.raises(InvalidOption):
-        await engine.publish([told(), event])
+async def test_what_cannot_be_told_is_refused_whole(engine):
+    for event in (told(event="exploded"), told()._replace(body="[]"), told()._replace(queue="a b")):
+        with pytest.raises(InvalidOption):
+            await engine.publish([told(), event])
     assert (await engine.feed(0, 10)).events == []
-
-
-async def test_a_call_tells_so_many_and_no_more(engine):
-    with pytest.raises(InvalidOption):
-        await engine.publish(some(MAX_EVENTS + 1))
-
-
-# -- races -----------------------------------------------------------------------------------------------
-
-ROUNDS = 60
-
-
-async def publish_or_read(place: Place, meet: Meet, name: str | None) -> list[tuple[int, str]]:
-    """One who publishes under a name, or one who reads on until both have published all."""
-    async with opened(place) as engine:
-        cursor = (await engine.feed(None, 1)).cursor
-        await meet()
-        if name is not None:
-            for n in range(ROUNDS):
-                await engine.publish([told(n, owner=name), told(n, owner=name)])
-            return []
-        seen: list[tuple[int, str]] = []
-        while len(seen) < ROUNDS * 4:
-            page = await engine.feed(cursor, 7)
-            assert not page.gap
-            seen += [(number, f"{event.owner} {event.body}") for number, _, event in page.events]
-            cursor = page.cursor
-        return seen
-
-
-async def test_a_reader_misses_nothing_that_two_processes_publish_at_once(shared_place):
-    async with opened(shared_place, migrate=True):
-        parts = (("one",), ("two",), (None,))
-        work = asyncio.to_thread(together, publish_or_read, shared_place, *parts)
-        [*_, seen] = await asyncio.wait_for(work, 60)
-        numbers = [number for number, _ in seen]
-        assert numbers == sorted(set(numbers))
-        for name in ("one", "two"):
-            mine = [text for _, text in seen if text.startswith(name)]
-            assert mine == [f'{name} {{"n":{n}}}' for n in range(ROUNDS) for _ in range(2)]

@@ -16,7 +16,9 @@ from conformance import (
     test_delete,
     test_enqueue,
     test_expire,
+    test_feed,
     test_flows,
+    test_notes,
     test_parked,
     test_progress,
     test_prune,
@@ -25,10 +27,12 @@ from conformance import (
     test_rescue,
     test_rescue_worker,
     test_schedules,
+    test_series,
     test_settle,
     test_settle_claims,
     test_settle_fence,
     test_stage,
+    test_standing,
     test_steps,
     test_then,
     test_ties,
@@ -40,10 +44,11 @@ from conformance.kit import Place
 from conftest import make_place
 
 MODULES = (
-    test_cancel, test_claim, test_debounce, test_delete, test_enqueue, test_expire, test_flows, test_parked,
-    test_progress, test_prune, test_recover, test_release, test_rescue, test_rescue_worker, test_schedules,
-    test_settle, test_settle_claims, test_settle_fence, test_stage, test_steps, test_then, test_ties,
-    test_ties_on_failure, test_values, test_windows,
+    test_cancel, test_claim, test_debounce, test_delete, test_enqueue, test_expire, test_feed, test_flows,
+    test_notes, test_parked, test_progress, test_prune, test_recover, test_release, test_rescue,
+    test_rescue_worker, test_schedules, test_series, test_settle, test_settle_claims, test_settle_fence,
+    test_stage, test_standing, test_steps, test_then, test_ties, test_ties_on_failure, test_values,
+    test_windows,
 )  # fmt: skip
 
 for module in MODULES:

@@ -140,6 +140,7 @@ SWEEPS: dict[str, dict[str, Any]] = {
     "held": {"workers": ["nobody"], "limit": 100},
     "beat": {"worker": "nobody", "ttl": 1.0},
     "unshelve": {},
+    "oldest": {"lanes": 1_000},
 }
 
 
@@ -191,6 +192,49 @@ async def test_a_page_of_jobs_costs_a_page(crowded, where):
 async def test_a_page_of_the_history_costs_a_page(crowded, where):
     call = listing.history_page(crowded._sql["list_history"], where, 20, None, ids_tell_time=True)
     assert most_rows(await plan(call)) <= 60
+
+
+async def test_where_a_job_stands_costs_what_is_counted(crowded):
+    [last] = await crowded.jobs(JobFilter(state=State.WAITING, parked=False), 1)
+    read = await touched(
+        Call(crowded._sql["standing"], {"now": None, "id": last.id, "most": 50}), crowded.schema
+    )
+    assert read["jobs"] <= 52
+
+
+KEPT: dict[str, dict[str, Any]] = {
+    "note": {"kind": "audit", "key": "k00077"},
+    "notes": {"kind": "audit", "after": "k00077", "limit": 20},
+    "notes_newest": {"kind": "audit", "after": "k00077", "limit": 20},
+    "forget_notes": {"kind": "audit", "older_than": 0.0, "limit": 20},
+    "drop_notes": {},
+    "series": {"since": NOW - timedelta(minutes=20), "until": NOW, "queue": None},
+    "drop_minutes": {"kept": 86_400.0 * 365},
+    "feed": {"after": MANY - 20, "limit": 100},
+}
+
+
+async def test_what_is_kept_beside_the_jobs_is_found_by_its_indexes(crowded):
+    schema = crowded.schema
+    await ask(f"""
+        insert into {schema}.notes
+        select 'audit', 'k' || lpad(n::text, 5, '0'), '0', 1, now() - interval '1 h', now() + interval '1 h'
+        from generate_series(1, {MANY}) n
+    """)
+    await ask(f"""
+        insert into {schema}.minutes select now() - n * interval '1 minute', 'q', 't', '{{"n":1}}'
+        from generate_series(1, {MANY}) n
+    """)
+    await ask(f"insert into {schema}.feed_state values (true, 0, {MANY}, 0)")
+    await ask(f"""
+        insert into {schema}.feed select n, now(), 'added', 'job', 'q', 't', null, '{{}}'
+        from generate_series(1, {MANY}) n
+    """)
+    for table in ("notes", "minutes", "feed"):
+        await ask(f"vacuum analyze {schema}.{table}")
+    for verb, values in KEPT.items():
+        text = await plan(Call(crowded._sql[verb], {"now": None, **values}))
+        assert most_rows(text) <= 60, f"{verb}: {text}"
 
 
 async def test_one_record_is_found_by_its_id(crowded):

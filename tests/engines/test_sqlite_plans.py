@@ -56,6 +56,12 @@ BOUNDED = {
     "flow_jobs_forget": ("penstock_flow_jobs_job", ("job",)),
     "keys_drop_over": ("penstock_keys_until", (1,)),
     "schedules_next": ("penstock_schedules_next", (1,)),
+    "standing": ("penstock_jobs_claim", {"lane": "l", "rank": 1, "id": "i", "now": 1, "most": 9}),
+    "oldest": ("penstock_jobs_claim", {"queue": "q", "now": 1, "lanes": 9}),
+    "notes_forget": ("penstock_notes_written", {"kind": "k", "before": 1, "limit": 1}),
+    "notes_drop_over": ("penstock_notes_over", (1, 1)),
+    "notes_newest": ("PRIMARY KEY (kind=? AND key<?)", {"kind": "k", "after": "a", "now": 1, "limit": 1}),
+    "minutes_drop": ("PRIMARY KEY (at<?)", (1, 1)),
 }
 
 

@@ -13,6 +13,8 @@ from penstock.model.values import check_json
 MAX_NOTE_BYTES = 65_536
 MAX_NOTE_KEY = 200  # characters
 
+ABOVE_ALL_KEYS = "\U0010ffff" * (MAX_NOTE_KEY + 1)
+
 _KIND = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 

@@ -89,15 +89,12 @@ class Inspection(Base):
         return [EffectRecord(*row[:4], *(at.astimezone(UTC) for at in row[4:])) for row in rows]
 
     async def queues(self) -> list[QueueState]:
-        values = {"now": self._clock.now(), "lanes": OLDEST_LANES}
-        calls = (Call(self._sql[name], values) for name in ("queues", "oldest"))
-        rows, heads = await self._database.run(*calls, repeatable=True)
-        oldest = {queue: _instant(due) for queue, due in heads}
         found: dict[str, tuple[bool, dict[State, int]]] = {}
-        for queue, paused, state, n in rows:
+        for queue, paused, state, n in await self._do("queues"):
             counts = found.setdefault(queue, (paused, dict.fromkeys(State, 0)))[1]
             if state is not None:
                 counts[State(state)] += n
+        oldest = {queue: _instant(due) for queue, due in await self._do("oldest", lanes=OLDEST_LANES)}
         return [
             QueueState(queue, paused, counts, oldest.get(queue)) for queue, (paused, counts) in found.items()
         ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from penstock.engine import Note
-from penstock.engine.notes import check_keys, check_kind, check_note, check_page
+from penstock.engine.notes import ABOVE_ALL_KEYS, check_keys, check_kind, check_note, check_page
 from penstock.engines.postgres.base import Base
 from penstock.engines.postgres.database import Call
 
@@ -33,7 +33,7 @@ class Notes(Base):
     ) -> list[Note]:
         check_page(kind, after)
         if newest:
-            rows = await self._do("notes_newest", kind=kind, limit=limit, after=after)
+            rows = await self._do("notes_newest", kind=kind, limit=limit, after=after or ABOVE_ALL_KEYS)
         else:
             rows = await self._do("notes", kind=kind, limit=limit, after=after or "")
         return [_note(*row) for row in rows]

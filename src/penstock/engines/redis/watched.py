@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from penstock.engine import FEED_KEPT, FeedPage, JobEvent, Minute, Sample
@@ -11,6 +11,7 @@ from penstock.engine.counting import sums_of
 from penstock.engine.feeding import check_events, has_gap
 from penstock.engines.redis.inspect import Inspection
 from penstock.engines.redis.instants import instant, number, stored
+from penstock.engines.redis.measures import measures_of
 
 
 class Watched(Inspection):
@@ -39,7 +40,7 @@ class Watched(Inspection):
             words = [
                 word
                 for (queue, task), measures in sums.items()
-                for word in (f"{queue}:{task}".encode(), _pack(measures))
+                for word in (f"{queue}:{task}".encode(), json.dumps(measures).encode())
             ]
             await self._do_once("count", *words)
 
@@ -49,7 +50,7 @@ class Watched(Inspection):
         while look:
             look, *rows = await self._do("series", look, before, of)
             found += [
-                Minute(instant(int(at)), *_names(kind), _read(measures))
+                Minute(instant(int(at)), *_names(kind), measures_of(measures))
                 for at, kind, measures in zip(*[iter(rows)] * 3, strict=True)
             ]
         return sorted(found, key=lambda minute: minute[:3])
@@ -57,7 +58,8 @@ class Watched(Inspection):
     async def totals(self) -> list[Sample]:
         rows = await self._do("totals")
         found = [
-            Sample(*_names(kind), _read(measures)) for kind, measures in zip(*[iter(rows)] * 2, strict=True)
+            Sample(*_names(kind), measures_of(measures))
+            for kind, measures in zip(*[iter(rows)] * 2, strict=True)
         ]
         return sorted(found, key=lambda sample: sample[:2])
 
@@ -65,12 +67,3 @@ class Watched(Inspection):
 def _names(kind: bytes) -> tuple[str, str]:
     queue, _, task = kind.decode().partition(":")
     return queue, task
-
-
-def _pack(measures: Mapping[str, float]) -> bytes:
-    return "".join(f"{name}={float(value)!r};" for name, value in measures.items()).encode()
-
-
-def _read(measures: bytes) -> dict[str, float]:
-    words = (word.split("=") for word in measures.decode().split(";")[:-1])
-    return {name: float(value) for name, value in words}

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from penstock.engine import Note
+from penstock.engine.notes import ABOVE_ALL_KEYS
 from penstock.engines.sqlite.instants import instant, micro
 from penstock.engines.sqlite.session import Session, Tx
 
@@ -31,7 +32,7 @@ def notes(session: Session, kind: str, limit: int, after: str | None, *, newest:
     """A page of the notes of a kind."""
     values = {"kind": kind, "limit": limit, "now": session.now}
     if newest:
-        rows = session.rows("notes_newest", values | {"after": after})
+        rows = session.rows("notes_newest", values | {"after": after or ABOVE_ALL_KEYS})
     else:
         rows = session.rows("notes", values | {"after": after or ""})
     return [_note(row) for row in rows]

@@ -1,3 +1,3 @@
 select {_note_columns} from {schema}.notes n
-where kind = %(kind)s and (%(after)s::text is null or key < %(after)s) and {_live_note}
+where kind = %(kind)s and key < %(after)s and {_live_note}
 order by key desc limit %(limit)s

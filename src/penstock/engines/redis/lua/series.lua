@@ -2,7 +2,7 @@
 -- One look at the minutes of a time: so many are looked at, and no more.
 -- KEYS 1 prefix
 -- ARGV 1 now or ''; 2 from and 3 before which time (us); 4 queue or ''
--- Returns where to look next (us), or '' where nothing is left; then minute (us), "queue:task" and measures, in turn
+-- Returns where to look next (us), or '' where nothing is left; then minute (us), "queue:task" and measures, packed, in turn
 --@ _keys
 local SOME = 60
 local answer, of = { '' }, ARGV[4] ~= '' and ARGV[4] .. ':' or ''

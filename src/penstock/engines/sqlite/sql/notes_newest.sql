@@ -1,3 +1,3 @@
 select kind, key, body, version, at, expires_at from penstock_notes
-where kind = :kind and (:after is null or key < :after) and (expires_at is null or expires_at > :now)
+where kind = :kind and key < :after and (expires_at is null or expires_at > :now)
 order by key desc limit :limit
