@@ -7,9 +7,13 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from penstock.alerts.config import Alerting
+from penstock.alerts.loading import load as load_alerting
 from penstock.audit import Actor
 from penstock.engine import Engine
 from penstock.feed.reader import Feed
@@ -454,6 +458,7 @@ class Penstock(Scheduling, Tabling, Hooking):
             app_ref=app_ref,
             accept=self.settings.accepted,
             limited=frozenset(q.name for q in chosen if q.concurrency is not None or q.limit != NO_LIMIT),
+            alerts=self.alerting,
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
             metrics=self.settings.metrics,
             now=_seconds_by(self._clock),
@@ -470,6 +475,14 @@ class Penstock(Scheduling, Tabling, Hooking):
             schema=self.schema,
             beside=self.table_worker(wanted, grace=options.grace) if wanted else None,
         )
+
+    @cached_property
+    def alerting(self) -> Alerting | None:
+        """The rules and channels of alerts, from penstock.yaml where there is one; None: switched off."""
+        found = load_alerting(self.settings.alerts)
+        if found is None or self._outbox is None:
+            return found
+        return replace(found, relay_lag=self._outbox.lag)
 
     def worker(
         self,

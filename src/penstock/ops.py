@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from penstock import overview
+from penstock.alerts.desk import AlertDesk
 from penstock.audit import Actor, Audit
 from penstock.bulk import RECOVER_RATE, Bulk, told
 from penstock.engine import (
@@ -149,6 +150,7 @@ class Ops:
         self.flows = Flows(engine, self.audit)
         self.health = health or HealthCheck(engine)
         self.metrics = metrics or Metrics(engine, registry.queues)
+        self.alerts = AlertDesk(engine)
 
     # -- limits -------------------------------------------------------------------------------------
     async def groups(self) -> list[GroupState]:

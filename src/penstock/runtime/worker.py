@@ -11,6 +11,7 @@ from collections.abc import Coroutine
 from typing import Any
 from uuid import uuid4
 
+from penstock.alerts.watch import AlertWatch
 from penstock.engine import Engine, Orders, WorkerInfo
 from penstock.feed.publisher import WorkerPublisher
 from penstock.model.decide import End
@@ -122,6 +123,9 @@ class Worker:
             await self._scheduler.catch_up()
         await self._feed.look()
         upkeep = [self._sweeper.run(), self._scheduler.run(), self.account.run(), self._feed.run()]
+        if self.options.alerts is not None and not burst:
+            watch = AlertWatch(self._engine, self._registry, self.options.alerts, self.id)
+            upkeep.append(watch.run())
         tasks = [asyncio.create_task(loop) for loop in (self._pump.listen(), self._watch(), *upkeep)]
         pumping = asyncio.create_task(self._pump.run())
         stop = asyncio.create_task(self._until_idle(most) if burst else self._stopping.wait())
