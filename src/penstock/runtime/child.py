@@ -155,8 +155,8 @@ async def _listen(reader: asyncio.StreamReader, worker: Worker, beside: Beside |
         if "drain" in message:
             _drain(worker, beside, now=message["drain"] == "now")
         if "orders" in message:
-            given_up, cancel, paused = message["orders"]
-            orders = Orders(given_up, tuple(CancelOrder(*c) for c in cancel), frozenset(paused))
+            given_up, cancel, paused, watched = message["orders"]
+            orders = Orders(given_up, tuple(CancelOrder(*c) for c in cancel), frozenset(paused), watched)
             worker.obey(orders)
 
 

@@ -123,10 +123,11 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
         )
 
     async def beat(self, worker: str, ttl: float) -> Orders:
-        ((alive, cancels, paused),) = await self._do("beat", worker=worker, ttl=ttl)
+        ((alive, cancels, paused, watched),) = await self._do("beat", worker=worker, ttl=ttl)
         if not alive:
             return Orders(given_up=True)
-        return Orders(False, tuple(CancelOrder(*pair.split()) for pair in cancels), frozenset(paused))
+        stops = tuple(CancelOrder(*pair.split()) for pair in cancels)
+        return Orders(False, stops, frozenset(paused), watched)
 
     async def claim(self, want: Want) -> Claimed:
         self._listener.look(want.queues)

@@ -93,11 +93,11 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
         orders = await self._do("beat", worker.encode(), number(micro(ttl)))
         if orders is None:
             return Orders(given_up=True)
-        paused, cancel = orders
+        paused, cancel, watched = orders
         stops = [
             CancelOrder(text_id(raw), token.hex()) for raw, token in zip(*[iter(cancel)] * 2, strict=True)
         ]
-        return Orders(False, tuple(stops), frozenset(queue.decode() for queue in paused))
+        return Orders(False, tuple(stops), frozenset(queue.decode() for queue in paused), watched == 1)
 
     async def claim(self, want: Want) -> Claimed:
         wanted = Wanted(want)
