@@ -19,7 +19,7 @@ from penstock.model.access import Principal
 from penstock.model.errors import EngineError
 from penstock.model.limits import Limit, parse_rate
 from penstock.ops import Ops
-from penstock.web.auth import TokenAuth
+from penstock.web.auth import TokenAuth, is_from_here
 from penstock.web.guard import Need
 from penstock.web.limits import Limits
 from penstock.web.rates import Rates
@@ -49,6 +49,8 @@ class Doorway:
         """Let a request in, with its principal in its state; Refusal where it may not."""
         address = request.client.host if request.client else ""
         _hold(self._addresses, address)
+        if request.method != "GET" and not is_from_here(request):
+            raise Refusal(403, "forbidden", "a page of another site may change nothing here")
         if need.scope is None:
             return
         if need.follow and (token := follow_token(request)) is not None:
