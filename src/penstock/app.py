@@ -411,6 +411,7 @@ class Penstock(Scheduling, Tabling, Hooking):
             retentions=tuple(queue.retention for queue in self.queues.values()),
             clean_up_at=self.settings.clean_up_at,
             keep_dead=self.settings.keep_dead_letters_for,
+            keep_audit=self.settings.keep_audit_for,
             keep_history=self.settings.keep_history,
             keep_history_for=self.settings.keep_history_for,
             app_ref=app_ref,

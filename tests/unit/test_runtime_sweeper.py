@@ -113,6 +113,15 @@ async def test_a_full_step_is_followed_by_another_soon(
     assert await sweeper.expire() > 1
 
 
+async def test_the_audit_log_is_forgotten_by_age_alone(app: Penstock, clock: FakeClock) -> None:
+    sweeper = Sweeper(app.engine, replace(app.worker_host().options, keep_audit=10.0))
+    await app.engine.put_note("audit", "old", "{}")
+    clock.advance(11)
+    await app.engine.put_note("audit", "young", "{}")
+    assert await sweeper.forget_audit() > 60
+    assert [note.key for note in await app.engine.notes("audit", 10)] == ["young"]
+
+
 async def test_purge_and_tidy_come_again_later(sweeper: Sweeper) -> None:
     assert await sweeper.purge() > 60
     assert await sweeper.tidy() > 1

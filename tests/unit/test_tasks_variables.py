@@ -148,6 +148,7 @@ EFFECTS: dict[str, tuple[str, Callable[[], Any], Any]] = {
     "PENSTOCK_KEEP_FOR": ("none", lambda: options().retentions[0].max_age, None),
     "PENSTOCK_CLEAN_UP_AT": ("04:30", lambda: options().clean_up_at, time(4, 30)),
     "PENSTOCK_KEEP_DEAD_LETTERS_FOR": ("60", lambda: options().keep_dead, 60),
+    "PENSTOCK_KEEP_AUDIT_FOR": ("60", lambda: options().keep_audit, 60),
     "PENSTOCK_LEDGER": ("sqlite:///ledger.db", ledger_of_redis, "sqlite:///ledger.db"),
     "PENSTOCK_KEEP_HISTORY": ("7", lambda: options().keep_history, 7),
     "PENSTOCK_KEEP_HISTORY_FOR": ("60", lambda: options().keep_history_for, 60),

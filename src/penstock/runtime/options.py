@@ -23,6 +23,7 @@ class WorkerOptions:
     keep_dead: float = 30 * 86_400.0  # seconds
     keep_history: int = 100_000  # records of pruned jobs; 0: there is no history
     keep_history_for: float = 30 * 86_400.0  # seconds since the end; 0: there is no history
+    keep_audit: float = 365 * 86_400.0  # seconds
     app_ref: str | None = None  # module:app, for jobs that run in a process of their own
     accept: frozenset[str] = frozenset()  # what is unsafe about the engine, and accepted by name
     limited: frozenset[str] = frozenset()  # queues from which less may be had than there are slots

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from penstock.audit import KIND as AUDIT
 from penstock.engine import Engine, Retention
 from penstock.model.decide import judge
 from penstock.model.errors import EngineError
@@ -38,7 +39,7 @@ class Sweeper:
         self._sooner = asyncio.Event()
         self._compared: str | None = None  # up to which job the ledger was compared
         often = (self.stage, self.rescue, self.expire, self.tidy)
-        rare = (self.prune, self.clean_up, self.purge, self.forget, self.forget_effects)
+        rare = (self.prune, self.clean_up, self.purge, self.forget, self.forget_effects, self.forget_audit)
         chores = (*often, *rare, self.reconcile)
         self._chores: dict[Chore, float] = dict.fromkeys(chores, time.monotonic())
 
@@ -123,6 +124,10 @@ class Sweeper:
 
     async def forget_effects(self) -> float:
         return 0.1 if await self._engine.forget_effects(STEP) >= STEP else jittered(3600.0)
+
+    async def forget_audit(self) -> float:
+        gone = await self._engine.forget_notes(AUDIT, self._options.keep_audit, STEP)
+        return 0.1 if gone >= STEP else jittered(3600.0)
 
     async def reconcile(self) -> float:
         """A step; a ledger with much in it is gone through slowly, unless there is something to repair."""

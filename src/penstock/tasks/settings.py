@@ -72,6 +72,7 @@ class Settings(BaseModel):
     keep_dead_letters_for: float = Field(default=30 * DAY, ge=0, le=MAX_SECONDS)
     keep_history: int = Field(default=100_000, ge=0)  # records of pruned jobs, of all queues; 0: none
     keep_history_for: float = Field(default=30 * DAY, ge=0, le=MAX_SECONDS)  # seconds since the end; 0: none
+    keep_audit_for: float = Field(default=365 * DAY, ge=0, le=MAX_SECONDS)  # seconds since the action
     keep_effects_for: float | None = Field(
         default=None, ge=0, le=MAX_SECONDS
     )  # seconds; None: 60 days, or as long as a job of the task may run again
