@@ -21,6 +21,11 @@ FAILED = "job job (add) failed at attempt 1 of 3: ConnectionError: the shop is c
     ("outcome", "told", "level"),
     [
         (Retried(4.2, ERROR), FAILED + "retry in 4.2 s", logging.WARNING),
+        (
+            Retried(4.2, ERROR, refund=True),
+            FAILED + "retry in 4.2 s (it was a probe of a breaker: not counted)",
+            logging.WARNING,
+        ),
         (Failed("exhausted", ERROR), FAILED + "dead-lettered (exhausted)", logging.ERROR),
         (Released(error=ERROR, suspect=True), FAILED + "runs again, alone in a process", logging.WARNING),
         (

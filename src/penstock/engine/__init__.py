@@ -92,7 +92,9 @@ passed, and beyond that while its job is unfinished or has a dead letter that ma
 job takes over the records of its key. A finished job may be pruned before them.
 
 **Breakers** are kept by the engine, for all workers: `model/breaker.py` is what they mean. A claim under a
-half-open one is a probe, by the job's id. The end of a run is told to the breakers its group needs by
+half-open one is a probe, by the job's id, and is told so (`Claim.probe`): one that finds the service still
+down has its attempt given back (`model/decide.py`), so that no job burns its attempts for all others, however
+long that lasts. The end of a run is told to the breakers its group needs by
 `Outcome.healthy`; every other end of a run, and a rescue, tells them nothing and gives a probe's place back.
 Of several ends in one step any may be told first. Where groups are declared to need a breaker no more, the
 places of their probes are free again.
@@ -102,7 +104,8 @@ places of their probes are free again.
 
 **Shelves.** A finished job is counted and pruned with those of its shelf: its queue's, unless it was put in
 with another. `Retention.queue` may name such a shelf. That of a schedule is `@` and its id: where there is no
-such schedule, `tidy` puts what stands there on the shelves of the queues, in bounded steps.
+such schedule, or it is said to keep nothing apart any more, `tidy` puts what stands there on the shelves of
+the queues, in bounded steps.
 
 **History.** Of every job that has ended there is a Record (`model/record.py`), also when its own record has
 been pruned: `prune` moves what it removes to the history, and a completed job that keeps no record is written
@@ -346,8 +349,11 @@ class Engine(Protocol):
         """
         ...
 
-    async def tidy(self) -> None:
-        """Fold counters, checkpoint, drop what is empty: housekeeping that changes no meaning."""
+    async def tidy(self, unshelved: Sequence[str] = ()) -> None:
+        """Fold counters, checkpoint, drop what is empty: housekeeping that changes no meaning.
+
+        `unshelved` are schedules that keep nothing apart.
+        """
 
     # -- operate --------------------------------------------------------------------------------------
     async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:

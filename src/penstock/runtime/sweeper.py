@@ -14,7 +14,7 @@ from penstock.model.decide import judge
 from penstock.model.errors import EngineError
 from penstock.runtime.backoff import jittered
 from penstock.runtime.options import WorkerOptions
-from penstock.tasks.spec import retentions
+from penstock.tasks.spec import retentions, unshelved
 
 log = logging.getLogger("penstock.sweeper")
 
@@ -141,7 +141,7 @@ class Sweeper:
         return jittered(5.0 if done.after is None else 1.0)
 
     async def tidy(self) -> float:
-        await self._engine.tidy()
+        await self._engine.tidy(unshelved(await self._engine.schedules()))
         return jittered(30.0)
 
 

@@ -239,7 +239,7 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers):
     async def reconcile(self, limit: int, after: str | None = None) -> None:
         """There is no ledger beside it."""
 
-    async def tidy(self) -> None:
+    async def tidy(self, unshelved: Sequence[str] = ()) -> None:
         async def drop_lanes(connection: Connection) -> None:
             lanes = [lane for (lane,) in await query(connection, Call(self._sql["empty_lanes"], {}))]
             if lanes:
@@ -248,7 +248,7 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers):
         await self._do("fold_counts")
         await self._do("drop_flows")
         await self._do("drop_keys")
-        await self._do("unshelve")
+        await self._do("unshelve", unshelved=list(unshelved))
         await self._tidy_limits()
         await self._database.transact(drop_lanes, repeatable=True)
 

@@ -194,8 +194,8 @@ class RedisEngine(Schedules, Limits, Breakers):
     async def reconcile(self, limit: int, after: str | None = None) -> None:
         """There is no ledger beside it."""
 
-    async def tidy(self) -> None:
-        await self._do("tidy")
+    async def tidy(self, unshelved: Sequence[str] = ()) -> None:
+        await self._do("tidy", *(name.encode() for name in unshelved))
 
     # -- operate ------------------------------------------------------------------------------------
     async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:

@@ -39,8 +39,11 @@ class BreakerRow:
     def room(self, now: int) -> int | None:
         return room(self.breaker, self.looked_at(now))
 
-    def start(self, now: int, job_id: str, /) -> None:
-        self._become(enter(self.looked_at(now), job_id))
+    def start(self, now: int, job_id: str, /) -> bool:
+        """Whether the job is a probe."""
+        standing = self.looked_at(now)
+        self._become(enter(standing, job_id))
+        return standing.circuit is Circuit.HALF_OPEN
 
     def closed_for(self, now: int) -> float | None:
         standing = self.looked_at(now)

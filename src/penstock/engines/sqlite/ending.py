@@ -63,12 +63,17 @@ def _run_again(tx: Tx, job: Values, outcome: Outcome) -> None:
         job["rank"] = job["due_at"] - HEAD_START_US[job["priority"]]
     if job["suspect"] or not outcome.keep_place:  # it has run
         job["expires_at"] = None
-    if job["attempt"] == 0 and not job["errors"]:
+    if outcome.keep_place and job["attempt"] == 0 and not job["errors"] and _began_now(job):
         job["started_at"] = None
     job["lane"] = _lane_after(tx, job, outcome)
     job["state"] = outcome.state.value
     tx.change("run_again", job)
     tx.count(job["queue"], job["state"], job["lane"], 1)
+
+
+def _began_now(job: Values) -> bool:
+    """Whether the run that ends was the first: a snooze gives its attempt back, and was one."""
+    return bool(job["started_at"] >= job["claimed_at"])
 
 
 def _lane_after(tx: Tx, job: Values, outcome: Outcome) -> str:

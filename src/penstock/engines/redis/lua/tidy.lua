@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Drop lanes that nobody waits in, kinds of which nothing is left, keys whose period is over, limits worked off; put jobs
--- of schedules that are gone back on the shelves of their queues.
+-- of schedules that are gone, or keep nothing apart, back on the shelves of their queues.
 -- KEYS 1 prefix
--- ARGV 1 now or ''
+-- ARGV 1 now or ''; then schedules that keep nothing apart
 --@ _keys
 --@ _base
 --@ _run
@@ -37,8 +37,11 @@ local function put_back(list, shelf)
   change('ZREM', p .. list .. shelf, ids)
 end
 
+local unshelved = {}
+for i = 2, #ARGV do unshelved[ARGV[i]] = true end
 for _, shelf in ipairs(call('SMEMBERS', p .. 'shelves')) do
-  if sub(shelf, 1, 1) == '@' and call('HEXISTS', p .. 'schedules', sub(shelf, 2)) == 0 then
+  local schedule = sub(shelf, 1, 1) == '@' and sub(shelf, 2)
+  if schedule and (unshelved[schedule] or call('HEXISTS', p .. 'schedules', schedule) == 0) then
     put_back('ended:', shelf)
     put_back('troubled:', shelf)
   end
