@@ -289,13 +289,15 @@ async def test_keys_may_hold_anything(engine, worker):
 async def test_groups_tell_what_runs_under_them(engine, worker):
     declared = [
         Group(QUEUE, limit=Limit(rate=5.0, burst=2, concurrency=7)),
-        Group(GROUP, limit=TWO, per_key=Limit(0.5, 1, 3), needs=("mail", "sms")),
+        Group(GROUP, limit=TWO, per_key=Limit(0.5, 1, 3, "1/2s"), needs=("mail", "sms")),
+        Group(group_name(QUEUE, "plain"), limit=Limit(1.0, said="60/m")),
     ]
     await engine.put_groups(declared)
     await engine.put_groups([declared[0]])
     await engine.enqueue(news(1, lane=lane("a")) + news(1))
     await claim(engine)
-    assert await engine.groups() == [GroupState(declared[0], 2, None), GroupState(declared[1], 1, None)]
+    active = (2, 1, 0)
+    assert await engine.groups() == [GroupState(*each, None) for each in zip(declared, active, strict=True)]
 
 
 async def test_lanes_are_listed_by_name_with_what_waits_and_runs(engine, worker):

@@ -108,7 +108,7 @@ async def test_limits_that_are_not_declared_any_more_are_let_go(app):
         assert {s.group.name: s.group.limit for s in await app.engine.groups()} == {
             "default>strangers-task": Limit(concurrency=1),
             "default>plain": Limit(),
-            "paced": Limit(0.5, 1),
+            "paced": Limit(0.5, 1, said="1/2s"),
         }
 
 

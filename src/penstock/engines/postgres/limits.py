@@ -47,9 +47,11 @@ def _declared(group: Group) -> dict[str, Any]:
         "rate": limit.rate,
         "burst": limit.burst,
         "concurrency": limit.concurrency,
+        "said": limit.said,
         "key_rate": per_key.rate,
         "key_burst": per_key.burst,
         "key_concurrency": per_key.concurrency,
+        "key_said": per_key.said,
         "needs": list(group.needs),
     }
 
@@ -59,12 +61,15 @@ def _state(
     rate: float | None,
     burst: int,
     concurrency: int | None,
+    said: str,
     key_rate: float | None,
     key_burst: int,
     key_concurrency: int | None,
+    key_said: str,
     needs: list[str],
     active: int,
     cooled_for: float | None,
 ) -> GroupState:
-    limit, per_key = Limit(rate, burst, concurrency), Limit(key_rate, key_burst, key_concurrency)
+    limit = Limit(rate, burst, concurrency, said)
+    per_key = Limit(key_rate, key_burst, key_concurrency, key_said)
     return GroupState(Group(name, limit, per_key, tuple(needs)), active, cooled_for)

@@ -147,20 +147,21 @@ begin
     perform {schema}.hold_limits(array(select g ->> 'queue' from json_array_elements(given) g));
     with stored as (
         insert into {schema}.groups as o (
-            name, queue, declared, rate, burst, concurrency, key_rate, key_burst, key_concurrency, needs)
-        select distinct on (g.name) g.name, g.queue, true, g.rate, g.burst, g.concurrency, g.key_rate, g.key_burst,
-            g.key_concurrency, array(select json_array_elements_text(g.needs))
+            name, queue, declared, rate, burst, concurrency, said, key_rate, key_burst, key_concurrency, key_said, needs)
+        select distinct on (g.name) g.name, g.queue, true, g.rate, g.burst, g.concurrency, g.said, g.key_rate,
+            g.key_burst, g.key_concurrency, g.key_said, array(select json_array_elements_text(g.needs))
         from json_to_recordset(given) as g (
-            name text, queue text, rate double precision, burst integer, concurrency integer,
-            key_rate double precision, key_burst integer, key_concurrency integer, needs json)
+            name text, queue text, rate double precision, burst integer, concurrency integer, said text,
+            key_rate double precision, key_burst integer, key_concurrency integer, key_said text, needs json)
         order by g.name
         on conflict (name) do update
         set declared = true, rate = excluded.rate, burst = excluded.burst, concurrency = excluded.concurrency,
-            key_rate = excluded.key_rate, key_burst = excluded.key_burst, key_concurrency = excluded.key_concurrency,
-            needs = excluded.needs
-        where (o.declared, o.rate, o.burst, o.concurrency, o.key_rate, o.key_burst, o.key_concurrency, o.needs)
-            is distinct from (true, excluded.rate, excluded.burst, excluded.concurrency, excluded.key_rate,
-                excluded.key_burst, excluded.key_concurrency, excluded.needs)
+            said = excluded.said, key_rate = excluded.key_rate, key_burst = excluded.key_burst,
+            key_concurrency = excluded.key_concurrency, key_said = excluded.key_said, needs = excluded.needs
+        where (o.declared, o.rate, o.burst, o.concurrency, o.said, o.key_rate, o.key_burst, o.key_concurrency,
+                o.key_said, o.needs)
+            is distinct from (true, excluded.rate, excluded.burst, excluded.concurrency, excluded.said,
+                excluded.key_rate, excluded.key_burst, excluded.key_concurrency, excluded.key_said, excluded.needs)
         returning o.name
     )
     select array_agg(name) into changed from stored;
