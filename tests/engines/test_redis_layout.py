@@ -104,6 +104,7 @@ PATTERNS = [
     "resting:.+>.+",
     "breakers",
     "circuits",
+    "declared",
 ]
 
 

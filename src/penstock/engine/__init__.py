@@ -24,8 +24,11 @@ A job may start when all of these let it: the group of its queue, the group of i
 has a key, the lane itself, by the group's `per_key`. Each holds for itself: `concurrency`, over its active
 jobs; a rate, as `model/limits.py` counts it, spent at claim and never given back; a cooldown, until which
 nothing starts. A group that `needs` breakers starts nothing while one of them is open, and probes while one
-is half-open. A group nobody has declared has no limits. A new declaration replaces the limits and keeps what
-runs and what was spent. What cannot start is not looked through: a claim costs the same behind a million such
+is half-open. A group nobody has declared has no limits. One that is declared to bound nothing is not listed.
+What is declared, a breaker too, is to be declared again within DECLARED_FOR seconds: `tidy` lets go of groups
+after that, and of those that bound nothing, where no job of theirs waits or runs and what they have spent is
+earned; of breakers, where no group needs them. A new declaration replaces the limits and keeps what runs and
+what was spent. What cannot start is not looked through: a claim costs the same behind a million such
 jobs. Decisions about limits are taken and written in the claim's own atomic step; active jobs are given back
 in the step that ends their run, whichever verb that is. Where limits are declared while jobs of theirs run
 already, those count from then on.
@@ -138,7 +141,7 @@ from datetime import datetime
 from typing import Protocol
 
 from penstock.engine.effects import Effect, EffectFilter, EffectName, EffectRecord
-from penstock.engine.limiting import Entry, Group, GroupState, LaneState
+from penstock.engine.limiting import DECLARED_FOR, Entry, Group, GroupState, LaneState
 from penstock.engine.looking import DeadFilter, Flow, HistoryFilter, JobFilter, Parked, QueueState, Recovery
 from penstock.engine.running import (
     CancelOrder,
@@ -169,6 +172,7 @@ from penstock.model.record import Record
 from penstock.model.states import State
 
 __all__ = [
+    "DECLARED_FOR",
     "STILL_RUNS",
     "STILL_WAITS",
     "TICKS_KEPT",

@@ -53,7 +53,7 @@ class Worker:
         self._engine = engine
         self._registry = registry
         self._pump = Pump(engine, self.id, board, options)
-        self._sweeper = Sweeper(engine, options)
+        self._sweeper = Sweeper(engine, options, registry=registry)
         self._scheduler = Scheduler(engine, registry)
         solo = SoloPool(warm or Warm(options.app_ref))
         lines = Lines(engine, board, self.id, options.unkept)

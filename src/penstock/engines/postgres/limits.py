@@ -37,6 +37,7 @@ class Limits(Base):
     async def _tidy_limits(self) -> None:
         for (queue,) in await self._do("queues_with_limits"):
             await self._do("tidy_limits", queue=queue)
+        await self._do("drop_breakers")
 
 
 def _declared(group: Group) -> dict[str, Any]:

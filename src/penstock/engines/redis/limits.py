@@ -31,7 +31,8 @@ class Limits(Inspection):
             GroupState(_read(name.decode(), raw), active, _seconds(cooled))
             for name, raw, active, cooled in rows
         ]
-        return sorted(found, key=lambda state: state.group.name)
+        listed = [state for state in found if state.group.bounds_something]
+        return sorted(listed, key=lambda state: state.group.name)
 
     async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
         found: list[LaneState] = []

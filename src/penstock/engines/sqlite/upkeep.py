@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from penstock.engine import Retention
+from penstock.engines.sqlite import breakers, groups
 from penstock.engines.sqlite.ending import fail_unstarted
 from penstock.engines.sqlite.instants import SECOND, micro
 from penstock.engines.sqlite.leave import forget_record
@@ -104,7 +105,8 @@ def tidy(tx: Tx, unshelved: Sequence[str]) -> None:
     tx.fold_log = True
     tx.change("lanes_drop_empty")
     tx.change("lanes_drop_idle", {"now": tx.now})
-    tx.change("groups_drop_idle", (tx.now,))
+    groups.let_go(tx)
+    breakers.let_go(tx)
     tx.change("keys_drop_over", (tx.now,))
     for row in tx.rows("shelves_orphaned", (json.dumps([*unshelved]),)):
         for job in tx.rows("unshelve", (row["shelf"], UNSHELVED)):

@@ -7,6 +7,7 @@ create table {schema}.groups (
     name text primary key,
     queue text not null,
     declared boolean not null default false,
+    declared_at timestamptz not null default '-infinity',  -- for the last time
     rate double precision,
     burst integer not null default 1,
     concurrency integer,

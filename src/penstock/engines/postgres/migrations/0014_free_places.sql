@@ -165,6 +165,9 @@ begin
         returning o.name
     )
     select array_agg(name) into changed from stored;
+    -- To the hour: mostly nothing is written.
+    update {schema}.groups o set declared_at = moment
+    where o.declared_at <= moment - interval '1 hour' and o.name in (select g ->> 'name' from json_array_elements(given) g);
     if changed is not null then
         perform {schema}.forget_probes();
     end if;
@@ -178,6 +181,11 @@ begin
     perform {schema}.look_at_lanes(array(
         select l.lane from {schema}.limited_lanes l where l.grp = any(changed) and l.head is not null), moment);
 end
+$$;
+
+create function {schema}.bounds_nothing(g {schema}.groups) returns boolean
+language sql immutable as $$
+    select g.rate is null and g.concurrency is null and g.key_rate is null and g.key_concurrency is null and g.needs = '{}'
 $$;
 
 -- Bring the limits of a queue up to date, and drop what is empty and worked off.
@@ -198,7 +206,11 @@ begin
         and not exists (select from {schema}.lane_news n where n.queue = queue and n.lane = l.lane)
         and not exists (select from {schema}.jobs j where j.lane = l.lane and j.state = 'waiting');
     delete from {schema}.groups g
-    where g.queue = queue and not g.declared and g.active = 0 and greatest(g.spent_until, g.cooled_until) <= now
-        and not exists (select from {schema}.limited_lanes l where l.grp = g.name);
+    where g.queue = queue and g.active = 0 and greatest(g.spent_until, g.cooled_until) <= now
+        and (not g.declared or g.declared_at <= moment - interval '7 days'
+             or {schema}.bounds_nothing(g))
+        and not exists (select from {schema}.limited_lanes l where l.grp = g.name)
+        and not (g.declared and g.name = g.queue and exists (
+            select from {schema}.jobs j where j.queue = g.queue and j.state in ('waiting', 'active')));
 end
 $$;

@@ -48,5 +48,6 @@ for _, shelf in ipairs(call('SMEMBERS', p .. 'shelves')) do
   if call('EXISTS', p .. 'ended:' .. shelf, p .. 'troubled:' .. shelf) == 0 then call('SREM', p .. 'shelves', shelf) end
 end
 limits().drop_idle(now, 2000)
+limits().drop_undeclared(now)
 limits().drop_grouped(now)
 return 1

@@ -321,6 +321,7 @@ create table penstock_groups (
   name text primary key,
   queue text not null,
   declared text, -- JSON; null: nobody has
+  declared_at integer not null default 0, -- for the last time
   waiting integer not null default 0,
   active integer not null default 0,
   spent_until real not null default 0,
@@ -360,6 +361,7 @@ create table penstock_turns (
 create table penstock_breakers (
   name text primary key,
   declared text not null, -- JSON
+  declared_at integer not null, -- for the last time
   standing text not null -- JSON
 ) without rowid;
 
