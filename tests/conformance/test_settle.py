@@ -170,7 +170,7 @@ async def test_a_snoozed_job_has_started_and_stays_so(engine, worker, clock):
     held = await take(engine)
     first = clock.now()
     clock.advance(1)
-    await settle(engine, held, snoozed())
+    await settle(engine, held, snoozed(), ran_for=0.001)
     job = await read(engine, held.id)
     assert (job.attempt, job.started_at, job.status) == (0, first, Status.PROCESSING)
     clock.advance(1)

@@ -1,7 +1,7 @@
 -- Groups of lanes, and the lanes in them. What is read is kept until changes are written.
 --   A group as declared: rate, burst and concurrency (-1: none), double, of all its lanes and of each that has a key;
---   then the breakers it needs, each behind a \0, and both rates as people wrote them, each behind a \1. As it stands: active, spent until, cooled until, double; of a queue's
---   own group its counts tell what is active.
+--   then the breakers it needs, each behind a \0, and both rates as people wrote them, each behind a \1. As it stands:
+--   active, spent until, cooled until, double; of a queue's own group its counts tell what is active.
 --   A lane: active, spent until, cooled until, owing until, double; and a letter: in which of its group's sets it is.
 local DECLARED, STANDING, LIMITED = p .. 'groups', p .. 'standing', p .. 'limited'
 local known_groups, known_lanes = {}, {}
