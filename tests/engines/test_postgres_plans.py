@@ -140,7 +140,7 @@ SWEEPS: dict[str, dict[str, Any]] = {
     "forget": {"limit": 100, "keep": 500, "older_than": 7_200_000.0},
     "held": {"workers": ["nobody"], "limit": 100},
     "beat": {"worker": "nobody", "ttl": 1.0},
-    "unshelve": {},
+    "unshelve": {"unshelved": ["nightly"]},
     "oldest": {"lanes": 1_000},
 }
 

@@ -50,6 +50,7 @@ class Facts(NamedTuple):
     ran_for: float
     worker: str
     chance: float  # in [0, 1): the jitter
+    probe: bool = False  # it was let through to try a half-open breaker
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +215,9 @@ def _after_failure(run: Facts, failure: Failure, policy: Retry) -> Outcome:
     cooldown = failure.retry_after or 0.0
     if not failure.retry:
         return Failed(_permanent(failure), error, cooldown=cooldown)
+    if run.probe and health_of(failure) is False:
+        # The service is still down, which is not the job's fault: it has tried for all that wait.
+        return Retried(policy.wait(run.attempt - 1, run.chance), error, refund=True)
     if run.attempt >= run.max_attempts:
         return Failed("exhausted", error, cooldown=cooldown)
     if failure.retry_after is not None:

@@ -58,7 +58,7 @@ class Worker:
         self._feed = WorkerPublisher(engine)
         self.account = Account(engine, options.now, counts=options.metrics, feed=self._feed)
         self._pump = Pump(engine, self.id, board, options, self.account)
-        self._sweeper = Sweeper(engine, options, self.account)
+        self._sweeper = Sweeper(engine, options, self.account, registry=registry)
         self._scheduler = Scheduler(engine, registry)
         solo = SoloPool(warm or Warm(options.app_ref))
         lines = Lines(engine, board, self.id, self.account, options.unkept)

@@ -197,8 +197,8 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
     async def reconcile(self, limit: int, after: str | None = None) -> None:
         """There is no ledger beside it."""
 
-    async def tidy(self) -> None:
-        await self._do("tidy", number(micro(SERIES_KEPT)))
+    async def tidy(self, unshelved: Sequence[str] = ()) -> None:
+        await self._do("tidy", number(micro(SERIES_KEPT)), *(name.encode() for name in unshelved))
 
     # -- operate ------------------------------------------------------------------------------------
     async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:
