@@ -374,9 +374,9 @@ class Penstock(Scheduling, Tabling, Hooking):
         """Everything a person may ask or do, over the open engine."""
         return self.ops_as(None)
 
-    def ops_as(self, actor: Actor | None) -> Ops:
-        """The same in somebody's name, which the audit log gets."""
-        return Ops(self.engine, self.registry, actor)
+    def ops_as(self, actor: Actor | None, *, reveal: bool = False) -> Ops:
+        """The same in somebody's name, which the audit log gets; `reveal` shows secret arguments."""
+        return Ops(self.engine, self.registry, actor, reveal=reveal)
 
     def worker_host(
         self,

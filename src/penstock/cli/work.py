@@ -15,7 +15,7 @@ from penstock.cli.output import complain, counted, say
 from penstock.model.errors import PenstockError
 from penstock.opening import open_engine
 from penstock.outbox.relay import Relay
-from penstock.runtime import signals
+from penstock.runtime import clean_logs, signals
 from penstock.runtime.reload import Reloader
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
 from penstock.tasks.inherit import MAX_PROCESSES, MAX_SLOTS
@@ -149,4 +149,4 @@ def configure_logs(level: str) -> None:
     known: dict[str, Any] = logging.getLevelNamesMapping()
     if level.upper() not in known:
         raise typer.BadParameter("use debug, info, warning or error", param_hint="--log-level")
-    logging.basicConfig(level=level.upper(), format="%(asctime)s %(process)d %(message)s")
+    clean_logs.configure(level.upper())

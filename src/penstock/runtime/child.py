@@ -15,6 +15,8 @@ from typing import Any
 
 from penstock.engine import CancelOrder, Orders
 from penstock.model.errors import PenstockError
+from penstock.model.redaction import redacted
+from penstock.runtime import clean_logs
 from penstock.runtime.board import Board
 from penstock.runtime.forking import load_to_fork
 from penstock.runtime.host import Beside, WorkerHost, WorkerSource
@@ -38,7 +40,7 @@ def main(fd: int, board_fd: int, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     link = socket.socket(fileno=fd)
     config = unpack(link.makefile("rb").readline())
-    logging.basicConfig(level=config["log_level"], format="%(asctime)s %(process)d %(message)s")
+    clean_logs.configure(config["log_level"])
     _load_and_run(config, link, board_fd)
     # Threads that do not end must not keep the process (closing the loop would wait for them): what they
     # hold is handed back by the supervisor.
@@ -86,7 +88,7 @@ def _failed(link: socket.socket, error: Exception) -> None:
 
 def described(error: BaseException) -> str:
     """What was raised, and on which line of the user's code, in one sentence."""
-    told = f"{type(error).__name__}: {error}"
+    told = redacted(f"{type(error).__name__}: {error}")
     if isinstance(error, PenstockError | SyntaxError):
         return told
     frames = traceback.extract_tb(error.__traceback__)

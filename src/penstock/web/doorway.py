@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from penstock.app import Penstock
 from penstock.audit import Actor
-from penstock.model.access import Principal
+from penstock.model.access import Principal, Scope
 from penstock.model.limits import Limit, parse_rate
 from penstock.ops import Ops
 from penstock.tokens import Tokens
@@ -100,7 +100,9 @@ async def ops_of(request: Request, why: Why | None = None) -> Ops:
     """What the one who asks may do things with; `why`, and who, goes to the audit log."""
     doorway: Doorway = request.app.state.doorway
     app = await doorway.open()
-    return app.ops_as(Actor(principal_of(request).name, "http", why.reason if why else None))
+    principal = principal_of(request)
+    actor = Actor(principal.name, "http", why.reason if why else None)
+    return app.ops_as(actor, reveal=principal.may(Scope.ADMIN))
 
 
 def principal_of(request: Request) -> Principal:
