@@ -258,13 +258,14 @@ class Penstock(Declaring, Enqueueing, Scheduling, Tabling, Hooking, Relaying):
         """Everything a person may ask or do, over the open engine."""
         return self.ops_as(None)
 
-    def ops_as(self, actor: Actor | None) -> Ops:
-        """The same in somebody's name, which the audit log gets."""
+    def ops_as(self, actor: Actor | None, *, reveal: bool = False) -> Ops:
+        """The same in somebody's name, which the audit log gets; `reveal` shows secret arguments."""
         lag = None if self._outbox is None else self._outbox.lag
         return Ops(
             self.engine,
             self.registry,
             actor=actor,
+            reveal=reveal,
             health=HealthCheck(self.engine, self._thresholds(), ledgered=self._ledger is not None),
             metrics=Metrics(self.engine, self.queues, self._now, lag),
         )

@@ -16,6 +16,7 @@ from penstock.ops_answers import Recovered
 from penstock.paging import MAX_PAGE, cursor, page
 from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
+from penstock.veil import Veil
 
 __all__ = ["RECOVER_RATE", "DeadLetters"]
 
@@ -26,19 +27,20 @@ class DeadLetters:
     _engine: Engine
     _registry: Registry
     audit: Audit
+    _veil: Veil
 
     async def dead_letters(
         self, where: DeadFilter, limit: int = 50, after: str | None = None
     ) -> list[DeadLetter]:
         """One page of dead letters, newest first."""
-        return await self._engine.dead_letters(where, page(limit), cursor(after))
+        return self._veil.over_all(await self._engine.dead_letters(where, page(limit), cursor(after)))
 
     async def dead_letter(self, job_id: str) -> DeadLetter:
         """One dead letter, by the id of the job that failed."""
         found = await self._engine.dead_letter(job_id) if is_id(job_id) else None
         if found is None:
             raise JobNotFound(f"there is no dead letter of job {job_id!r}; `penstock dlq` lists them")
-        return found
+        return self._veil.over(found)
 
     async def dead_count(self) -> int:
         """How many dead letters wait for somebody."""

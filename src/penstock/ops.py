@@ -46,11 +46,13 @@ from penstock.overview import Overview
 from penstock.paging import MAX_PAGE
 from penstock.paging import cursor as _cursor
 from penstock.paging import page as _page
+from penstock.searching import Found, Searching
 from penstock.sessions import Sessions
 from penstock.tasks.registry import Registry
 from penstock.telemetry.metrics import Metrics
 from penstock.timetable import Timetable
 from penstock.tokens import Tokens
+from penstock.veil import Veil
 from penstock.why import Explanation, explain, explain_away, explain_record, gather
 
 __all__ = [
@@ -79,16 +81,22 @@ class Ops(DeadLetters):
         actor: Actor | None = None,
         health: HealthCheck | None = None,
         metrics: Metrics | None = None,
+        reveal: bool = False,
     ) -> None:
-        """`actor` is who does what is done here, for the audit log; by default the user of this process."""
+        """`actor` is who does what is done here, for the audit log; by default the user of this process.
+
+        Arguments that are declared secret are masked in all that is answered, unless `reveal` is given.
+        """
         self._engine = engine
         self._registry = registry
         self.audit = Audit(engine, actor or Actor.here("python"))
         self.tokens = Tokens(engine, self.audit)
         self.sessions = Sessions(engine, self.tokens)
         self.bulk = Bulk(engine, self.audit)
-        self.timetable = Timetable(engine, registry, self.audit)
-        self.flows = Flows(engine, self.audit)
+        self._veil = Veil(registry, lifted=reveal)
+        self.timetable = Timetable(engine, registry, self.audit, self._veil)
+        self.flows = Flows(engine, self.audit, self._veil)
+        self._searching = Searching(engine, registry)
         self.health = health or HealthCheck(engine)
         self.metrics = metrics or Metrics(engine, registry.queues)
         self.alerts = AlertDesk(engine)
@@ -124,7 +132,7 @@ class Ops(DeadLetters):
         found = await self._engine.get(job_id) if is_id(job_id) else None
         if found is None:
             raise JobNotFound(await self._why_no_job(job_id))
-        return found
+        return self._veil.over(found)
 
     async def story(self, job_id: str) -> Story:
         """One job, and its dead letter where it has one; JobNotFound where there is no record of it."""
@@ -146,7 +154,7 @@ class Ops(DeadLetters):
             record = await self._engine.history(job_id)
             if record is None:
                 raise
-            return record
+            return self._veil.record(record)
 
     async def known(self, job_id: str) -> Job | Record:
         """A job, or what the history has of it where it has been pruned; JobNotFound where nothing is."""
@@ -155,7 +163,7 @@ class Ops(DeadLetters):
             found = await self._engine.get(job_id) or await self._engine.history(job_id)
         if found is None:
             raise JobNotFound(f"there is no record of job {job_id!r}")
-        return found
+        return self._veil.over(found) if isinstance(found, Job) else self._veil.record(found)
 
     async def record(self, job_id: str) -> Record:
         """What is told of a job to the outside, pruned or not; JobNotFound where there is no record of it."""
@@ -178,11 +186,19 @@ class Ops(DeadLetters):
 
     async def history(self, where: HistoryFilter, limit: int = 50, after: str | None = None) -> list[Record]:
         """One page of the jobs that have ended, pruned or not, newest first."""
-        return await self._engine.histories(where, _page(limit), _cursor(after))
+        found = await self._engine.histories(where, _page(limit), _cursor(after))
+        return [self._veil.record(each) for each in found]
 
     async def jobs(self, where: JobFilter, limit: int = 50, after: str | None = None) -> list[Job]:
         """One page of jobs, newest first; `after` is the last id of the page before."""
-        return await self._engine.jobs(where, _page(limit), _cursor(after))
+        return self._veil.over_all(await self._engine.jobs(where, _page(limit), _cursor(after)))
+
+    async def search(
+        self, where: JobFilter, args: Mapping[str, str], limit: int = 50, after: str | None = None
+    ) -> Found:
+        """Jobs of one task by its searchable arguments, newest first; `after` is the page before's `next`."""
+        found = await self._searching.page(where, args, _page(limit), _cursor(after))
+        return found._replace(jobs=self._veil.over_all(found.jobs))
 
     async def retry(self, job_id: str) -> Retried:
         """Run a job again without waiting: a delayed one is made due, a failed one is recovered."""

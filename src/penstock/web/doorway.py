@@ -15,7 +15,7 @@ from penstock.app import Penstock
 from penstock.audit import Actor
 from penstock.feed.follow import PREFIX
 from penstock.feed.reader import Feed
-from penstock.model.access import Principal
+from penstock.model.access import Principal, Scope
 from penstock.model.errors import EngineError
 from penstock.model.limits import Limit, parse_rate
 from penstock.ops import Ops
@@ -154,7 +154,9 @@ async def ops_of(request: Request, why: Why | None = None) -> Ops:
     """What the one who asks may do things with; `why`, and who, goes to the audit log."""
     doorway: Doorway = request.app.state.doorway
     app = await doorway.open()
-    return app.ops_as(Actor(principal_of(request).name, "http", why.reason if why else None))
+    principal = principal_of(request)
+    actor = Actor(principal.name, "http", why.reason if why else None)
+    return app.ops_as(actor, reveal=principal.may(Scope.ADMIN))
 
 
 def principal_of(request: Request) -> Principal:

@@ -340,6 +340,8 @@ class TaskView(BaseModel):
     key: str | None
     unique: str | None
     enabled: bool
+    secret: list[str]  # arguments that are not shown
+    searchable: list[str]  # arguments by which GET /jobs finds its jobs, as args.NAME
     payload: dict[str, Any]  # the JSON schema of its arguments
 
 
