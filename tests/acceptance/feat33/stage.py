@@ -102,17 +102,17 @@ class Stage:
         row: dict[str, Any] = found[0]
         return row
 
-    def keys_like(self, key: str) -> int:
-        """How many jobs there are whose key ends so: tracked, and in the engine."""
+    def with_key(self, key: str) -> int:
+        """How many of ana's jobs have this key: tracked, and in the engine."""
         ((tracked,),) = self.sql(
-            "select count(*) from penstock.background_jobs where idempotency_key like %s", f"%{key}"
+            "select count(*) from penstock.background_jobs where idempotency_key = %s", f"ana/{key}"
         )
         listed = self.clients["ana"].get("/jobs", params={"key": key}).json()["jobs"]
         return int(tracked) + len(listed)
 
     def document(self, content: str = "a few words") -> str:
         """A new document; its id."""
-        document_id = f"doc_{secrets.token_hex(4)}"
+        document_id = new("document")
         self.sql("insert into documents values (%s, %s)", document_id, content)
         return document_id
 
@@ -145,6 +145,20 @@ class Stage:
         lines = (json.loads(line) for line in self.workers.log().splitlines() if line.startswith("{"))
         return {line["event"]: line for line in lines if line.get("job_id") == job_id and "event" in line}
 
+    @contextmanager
+    def outage(self) -> Iterator[None]:
+        """The engine's server is away; after it workers and the service are back by themselves."""
+        self.server.stop()
+        try:
+            yield
+        finally:
+            self.server.start()
+        eventually(self._is_up, PATIENCE, "all are back")
+
+    def everything_said(self) -> str:
+        """The logs of all processes."""
+        return self.service.log() + self.workers.log()
+
     def open(self) -> None:
         with psycopg.connect(self.database, autocommit=True) as connection:
             connection.execute(application.TABLES)
@@ -174,9 +188,10 @@ class Stage:
         for tree in self.site.trees:
             assert tree.running, tree.log()
         try:
-            found = self.clients["admin"].get("/workers").json()["workers"]
+            answer = self.clients["admin"].get("/workers")
         except httpx.TransportError:
             return False
+        found = answer.json()["workers"] if answer.status_code == 200 else []
         return len([worker for worker in found if worker["alive"]]) == 2
 
     def close(self) -> None:
@@ -184,6 +199,11 @@ class Stage:
             client.close()
         self.site.close()
         self.mail.close()
+
+
+def new(what: str) -> str:
+    """A name that nothing else has."""
+    return f"{what}_{secrets.token_hex(4)}"
 
 
 def with_password(url: str, user: str) -> str:
