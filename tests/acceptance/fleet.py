@@ -113,13 +113,16 @@ class Site:
         grace: float = 1,
         env: dict[str, str] | None = None,
     ) -> Tree:
-        """Start `penstock worker` in a process group of its own."""
-        command = [sys.executable, "-m", "penstock", "worker", "--app", app]
-        command += ["--lease", str(lease), "--grace", str(grace), *options]
-        log = self.folder / f"worker-{len(self.trees)}.log"
+        """Start `penstock worker`."""
+        words = ["--app", app, "--lease", str(lease), "--grace", str(grace), *options]
+        return self.launch("worker", *words, env=env)
+
+    def launch(self, command: str, *words: str, env: dict[str, str] | None = None) -> Tree:
+        """Start a `penstock` command in a process group of its own."""
+        log = self.folder / f"{command}-{len(self.trees)}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                command,
+                [sys.executable, "-m", "penstock", command, *words],
                 cwd=self.folder,
                 env=self.env | (env or {}),
                 stdin=subprocess.DEVNULL,

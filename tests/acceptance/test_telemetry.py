@@ -23,7 +23,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     yield from _world(Site(tmp_path / "site", new_url("sqlite", tmp_path)), monkeypatch)
 
 
-def test_feat_33_15_the_log_covers_a_success_and_a_failure_and_so_do_the_metrics(world: World) -> None:
+def test_the_log_covers_a_success_and_a_failure_and_so_do_the_metrics(world: World) -> None:
     tree = world.start("--log-format", "json")
     done, failed = jobs.says.enqueue(how="well"), jobs.says.enqueue(how="unrecoverable")
     done.result(timeout=PATIENCE)

@@ -186,13 +186,13 @@ async def test_a_process_that_can_only_read_is_not_ready(place, world: World) ->
     assert "read-only" in (ready.error or "")
 
 
-async def test_with_a_ledger_jobs_can_be_put_in_while_redis_is_away(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("penstock.engines.redis.server.TRIES", 1)
+async def test_with_a_ledger_jobs_can_be_put_in_while_redis_is_away(tmp_path) -> None:
     await SqliteLedger(str(tmp_path / "ledger.db"), EngineClock()).migrate()
     settings = Settings(url="redis://127.0.0.1:1/0", ledger=f"sqlite:///{tmp_path / 'ledger.db'}")
     async with Penstock(settings=settings) as app:
         ready = await app.ops.health.readiness()
-        assert (ready.ready, "cannot connect" in (ready.error or "")) == (True, True)
+        assert ready.ready
+        assert "no answer" in (ready.error or "")
 
 
 def test_a_loop_that_does_not_come_round_is_not_alive() -> None:

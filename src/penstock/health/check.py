@@ -17,6 +17,7 @@ from penstock.tasks.ids import new_id
 
 PATIENCE = 5.0  # seconds for all that is asked of the engine
 PROBE_PATIENCE = 2.0
+ENGINE_PATIENCE = 0.5  # of those, for an engine that may be away: the ledger is asked in the rest
 PROBE_KIND, PROBE_KEY = "probe", "readiness"
 MINUTE = timedelta(minutes=1)
 ENDS = ("completed", "failed", "retried", "snoozed", "cancelled")
@@ -77,14 +78,19 @@ class HealthCheck:
         return Readiness(ready=True, took=time.monotonic() - began, error=error)
 
     async def _refusal(self) -> str | None:
+        if not self._ledgered:
+            await self._write()
+            return None
         try:
-            await self._engine.put_note(PROBE_KIND, PROBE_KEY, "{}", ttl=60.0)
-        except EngineUnavailable as error:
-            if not self._ledgered:
-                raise
-            await self._engine.get(new_id())  # which the ledger answers
-            return str(error)
+            async with asyncio.timeout(ENGINE_PATIENCE):
+                await self._write()
+        except (EngineUnavailable, TimeoutError) as error:
+            await self._engine.history(new_id())  # which the ledger answers by itself
+            return str(error) or f"no answer in {ENGINE_PATIENCE:g} s"
         return None
+
+    async def _write(self) -> None:
+        await self._engine.put_note(PROBE_KIND, PROBE_KEY, "{}", ttl=60.0)
 
 
 def ends_of(minutes: list[Minute], now: datetime) -> Mapping[str, Ends]:

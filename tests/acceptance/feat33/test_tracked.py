@@ -1,4 +1,4 @@
-"""The documents' QA scenarios that concern storage, judged by what stands in `background_jobs`."""
+"""What concerns storage, where `background_jobs` is in SQLite: in one process, without HTTP."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
-from acceptance.fleet import new_database
 from penstock import Context, Penstock, Retry, State
-from servers import postgres_server, redis_server
+from servers import redis_server
 
 
 @dataclass(frozen=True)
@@ -23,38 +21,29 @@ class Place:
     """An engine, and where its `background_jobs` are."""
 
     url: str
-    ledger: str | None
+    file: Path
     schema: str
 
     def app(self) -> Penstock:
-        made = Penstock(self.url, ledger=self.ledger, schema=self.schema)
+        database = f"sqlite:///{self.file}"
+        ledger = None if self.url == database else database
+        made = Penstock(self.url, ledger=ledger, schema=self.schema)
         made.queue("ocr", concurrency=2)
         return made
 
     def rows(self, columns: str) -> list[tuple[Any, ...]]:
-        database = self.ledger or self.url
-        if database.startswith("sqlite"):
-            connection = sqlite3.connect(database.removeprefix("sqlite:///"))
-            try:
-                return connection.execute(f"select {columns} from penstock_background_jobs").fetchall()
-            finally:
-                connection.close()
-        with psycopg.connect(database) as server:
-            return server.execute(f"select {columns} from {self.schema}.background_jobs".encode()).fetchall()
+        connection = sqlite3.connect(self.file)
+        try:
+            return connection.execute(f"select {columns} from penstock_background_jobs").fetchall()
+        finally:
+            connection.close()
 
 
-@pytest.fixture(params=["sqlite", "postgres", "redis-postgres", "redis-sqlite"])
+@pytest.fixture(params=["sqlite", "redis with a ledger"])
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    kind, _, ledger = request.param.partition("-")
-    databases = {
-        "postgres": lambda: new_database(postgres_server().url()),
-        "sqlite": lambda: f"sqlite:///{tmp_path}/jobs.db",
-    }
-    schema = f"t_{secrets.token_hex(4)}"
-    if kind == "redis":
-        made = Place(redis_server("redis").url(), databases[ledger](), schema)
-    else:
-        made = Place(databases[kind](), None, schema)
+    file = tmp_path / "jobs.db"
+    url = f"sqlite:///{file}" if request.param == "sqlite" else redis_server("redis").url()
+    made = Place(url, file, f"t_{secrets.token_hex(4)}")
     await made.app().migrate()
     return made
 
