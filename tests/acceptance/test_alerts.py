@@ -15,7 +15,7 @@ import pytest
 from acceptance import jobs
 from acceptance.fleet import JOBS, START_SECONDS, Site, Tree, eventually, new_url, opened
 from acceptance.world import World
-from penstock.alerts.signing import HEADER, verify
+from penstock.model.signing import HEADER, verify
 
 SECRET = "a secret of thirty-two characters"
 YAML = """

@@ -16,8 +16,8 @@ from alerts_kit import SECRET, Sink, sink
 from penstock import InvalidOption
 from penstock.alerts.addresses import Refused, is_public, target_of
 from penstock.alerts.channels import PORTS, Channel
-from penstock.alerts.signing import HEADER, sign, verify
 from penstock.alerts.webhook import NotTaken, post
+from penstock.model.signing import HEADER, sign, verify
 
 MESSAGE = {"title": "Penstock: 1 alert firing", "text": "deep"}
 

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from penstock.alerts.addresses import Resolve, Target, checked, resolve, target_of
 from penstock.alerts.channels import Channel
-from penstock.alerts.signing import HEADER, sign
+from penstock.model.signing import HEADER, sign
 
 MAX_ANSWER = 1_024  # bytes of the answer that are read; nothing of it is kept but the status
 

@@ -528,3 +528,82 @@ class StatsView(BaseModel):
     worker_count: Count
     relay_lag_s: float | None
     schedule_lateness_s: float
+
+
+# -- limits and alerts -------------------------------------------------------------------------------------
+class BoundView(BaseModel):
+    said: str  # the rate as it was declared
+    rate: float | None  # starts per second
+    burst: int
+    concurrency: int | None
+
+
+class LimitView(BaseModel):
+    name: str  # of a queue, of a task in it, or of the keys of either
+    limit: BoundView
+    per_key: BoundView
+    needs: list[str]
+    active: Count
+    cooled_for: float | None
+
+
+class Limits(BaseModel):
+    limits: list[LimitView]
+
+
+class LaneView(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    lane: str
+    waiting: Count
+    active: Count
+    opens_in: float | None
+
+
+class Lanes(BaseModel):
+    keys: list[LaneView]
+    next: str | None
+
+
+class AlertView(BaseModel):
+    """An alert that is not over."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    rule: str
+    subject: str
+    severity: str
+    message: str
+    phase: str
+    since: datetime
+    fired_at: datetime | None
+    told: list[str]
+
+
+class ChannelView(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    name: str
+    told_at: datetime | None
+    failed_at: datetime | None
+    problem: str | None
+
+
+class Alerts(BaseModel):
+    alerts: list[AlertView]
+    channels: list[ChannelView]
+
+
+class AlertEntryView(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    at: datetime
+    event: str
+    rule: str
+    subject: str
+    severity: str
+    message: str
+
+
+class AlertEntries(BaseModel):
+    entries: list[AlertEntryView]

@@ -69,3 +69,11 @@ export interface HealthReport {
   workers: Record<string, { status: string; concurrency: number; processing: number; queues: string[] }>;
   problems: { status: string; text: string; next: string | null }[]; last_check: string;
 }
+export interface Alerts {
+  alerts: { rule: string; subject: string; severity: string; message: string; phase: string; since: string; fired_at: string | null; told: string[] }[];
+  channels: { name: string; told_at: string | null; failed_at: string | null; problem: string | null }[];
+}
+export interface AlertEntry { at: string; event: string; rule: string; subject: string; severity: string; message: string }
+export interface Bound { said: string; rate: number | null; burst: number; concurrency: number | null }
+export interface LimitInfo { name: string; limit: Bound; per_key: Bound; needs: string[]; active: number; cooled_for: number | null }
+export interface Lane { lane: string; waiting: number; active: number; opens_in: number | null }

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { Route } from "../lib/route";
 import { Empty } from "../parts/shown";
+import { Alerts } from "./alerts";
 import { Audit } from "./audit";
 import { DeadLetters } from "./dead";
 import { Help } from "./help";
@@ -28,6 +29,8 @@ const PAGES: [RegExp, Page][] = [
   [/^\/limits$/, () => <Limits />],
   [/^\/tasks$/, () => <Tasks />],
   [/^\/tasks\/(.+)$/, (name) => <TaskDetail name={name} key={name} />],
+  [/^\/alerts$/, () => <Alerts />],
+  [/^\/health$/, () => <Overview />],
   [/^\/audit$/, () => <Audit />],
   [/^\/help$/, () => <Help />],
 ];

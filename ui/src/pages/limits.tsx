@@ -1,7 +1,7 @@
 import { get, post } from "../lib/api";
 import { useLoad } from "../lib/load";
 import { useWho } from "../lib/session";
-import type { Breaker } from "../lib/types";
+import type { Bound, Breaker, LimitInfo } from "../lib/types";
 import { percent, quoted, seconds } from "../lib/words";
 import { ask } from "../parts/ask";
 import { Empty, Shown } from "../parts/shown";
@@ -17,6 +17,8 @@ export function Limits() {
   return (
     <>
       <div class="head"><h1>Limits & breakers</h1></div>
+      <h2>Rates and concurrency</h2>
+      <Bounds />
       <h2>Circuit breakers</h2>
       <Shown of={breakers}>
         {(data) => data.breakers.length
@@ -24,6 +26,27 @@ export function Limits() {
           : <Empty title="No breakers" text={'A breaker stops jobs from running into a service that is down: app.breaker("whatsapp"), then needs="whatsapp" on its tasks.'} />}
       </Shown>
     </>
+  );
+}
+
+const inWords = (bound: Bound) =>
+  [bound.said || (bound.rate === null ? "" : `${bound.rate}/s`), bound.concurrency === null ? "" : `${bound.concurrency} at once`].filter(Boolean).join(", ");
+
+function Bounds() {
+  const limits = useLoad(() => get<{ limits: LimitInfo[] }>("/limits"), [], 5_000);
+  return (
+    <Shown of={limits}>
+      {(data) => data.limits.length
+        ? <Table label="Limits" rows={data.limits} keyOf={(l) => l.name} columns={[
+            { name: "Of", show: (l) => <code>{l.name}</code> },
+            { name: "Limit", show: (l) => inWords(l.limit) || <span class="muted">–</span> },
+            { name: "For each key", show: (l) => inWords(l.per_key) || <span class="muted">–</span> },
+            { name: "Needs", show: (l) => l.needs.join(", ") || <span class="muted">–</span> },
+            { name: "Running", num: true, show: (l) => l.active },
+            { name: "Cools down", show: (l) => l.cooled_for === null ? <span class="muted">–</span> : seconds(l.cooled_for) },
+          ]} />
+        : <Empty title="No limits" text={'rate="30/s" or concurrency=2 on a queue or a task holds over all workers.'} />}
+    </Shown>
   );
 }
 

@@ -5,6 +5,7 @@ served, guarded, and in the OpenAPI document.
 """
 
 from penstock.web.routes import (
+    alerts,
     audit,
     breakers,
     dead,
@@ -14,6 +15,7 @@ from penstock.web.routes import (
     health,
     hooks,
     jobs,
+    limits,
     openapi,
     queues,
     schedules,
@@ -24,6 +26,6 @@ from penstock.web.routes import (
 )
 
 ROUTES = (
-    enqueue, jobs, events, why, dead, queues, schedules, breakers, flows, tasks, audit, health, stats,
-    hooks, session, openapi,
+    enqueue, jobs, events, why, dead, queues, schedules, limits, breakers, flows, tasks, alerts, audit,
+    health, stats, hooks, session, openapi,
 )  # fmt: skip
