@@ -20,7 +20,7 @@ async def confirm(page: Page, action: str, reason: str = "") -> None:
 
 
 async def test_a_queue_is_paused_and_resumed_and_the_audit_says_why(shop: Shop) -> None:
-    page = await shop.page("operator", "/queues")
+    page = await shop.page("admin", "/queues")
     row = page.get_by_role("row").filter(has_text="email")
     await row.get_by_role("button", name="Pause").click()
     await confirm(page, "Pause", "the mail server moves")

@@ -49,10 +49,14 @@ class TokenAuth:
             return await self.by_token(text.strip(" ")) if scheme.lower() == "bearer" else None
         cookie = request.cookies.get(COOKIE)
         if cookie is not None and is_own_page(request, cookie):
-            return await self._known_as(f"session:{cookie}", lambda ops: ops.sessions.find(cookie))
+            return await self._known_as(_session(cookie), lambda ops: ops.sessions.find(cookie))
         if self._local and is_local(request) and not await self._any_token():
             return Principal(name=f"local:{Actor.here('http').who}", scopes=frozenset(Scope), owner=EVERYBODY)
         return None
+
+    def forget(self, cookie: str) -> None:
+        """A session has ended: here at once, in other processes within seconds."""
+        self._known.pop(_digest(_session(cookie)), None)
 
     async def by_token(self, text: str) -> Principal | None:
         """Whose token this is."""
@@ -61,7 +65,7 @@ class TokenAuth:
     async def _known_as(
         self, text: str, find: Callable[[Ops], Awaitable[Principal | None]]
     ) -> Principal | None:
-        digest, now = hashlib.sha256(text.encode(errors="replace")).digest(), time.monotonic()
+        digest, now = _digest(text), time.monotonic()
         known = self._known.get(digest)
         if known is not None and now - known.at < KNOWN_FOR:
             return known.principal
@@ -88,6 +92,14 @@ class TokenAuth:
                 self._local = False
             self._looked_at = now
         return not self._local
+
+
+def _session(cookie: str) -> str:
+    return f"session:{cookie}"
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode(errors="replace")).digest()
 
 
 async def _by_token(ops: Ops, text: str) -> Principal | None:

@@ -97,6 +97,11 @@ class Doorway:
                     self._opened += 1
         return self.app
 
+    def forget(self, cookie: str) -> None:
+        """Whoever shows this cookie of a session is nobody from now on."""
+        if isinstance(self._auth, TokenAuth):
+            self._auth.forget(cookie)
+
     async def ready(self) -> bool:
         """Whether jobs can be put in now."""
         try:

@@ -59,6 +59,7 @@ async def leave(request: Request, response: Response) -> None:
     if secret is not None:
         doorway: Doorway = request.app.state.doorway
         await (await doorway.open()).ops.sessions.end(secret)
+        doorway.forget(secret)
     response.delete_cookie(COOKIE, path=request.scope.get("root_path", "").rstrip("/") or "/")
 
 
