@@ -14,7 +14,6 @@ from penstock.model.job import Edge, NewJob, Ties
 from penstock.runtime.announce import announce
 from penstock.tasks.ids import new_id
 from penstock.tasks.loading import load_app
-from penstock.timetable import Timetable
 
 SCHEDULES = """
 app.schedule("aggregate", send_receipt, every=2700, args={"order_id": 7}, keep_completed=3)
@@ -159,7 +158,7 @@ async def test_clock_changes_are_marked(shop):
                 tz=zone,
                 start=datetime(2030, 3, 28, tzinfo=UTC),
             )
-        timetable = Timetable(shop.engine, shop.registry)
+        timetable = shop.ops.timetable
         berlin = (await timetable.schedule("Europe")).runs
         assert [(f"{run.there:%d %H:%M}", run.note) for run in berlin[2:5]] == [
             ("30 02:30", None),

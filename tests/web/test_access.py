@@ -115,6 +115,15 @@ async def test_filters_do_not_reach_what_is_somebody_elses(shop: Shop) -> None:
     assert count.json()["count"] == 0
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+async def test_a_page_of_another_site_changes_nothing_whoever_is_signed_in(shop: Shop, site: str) -> None:
+    job = await shop.enqueue(delay=600)
+    async with shop.client("admin", **{"sec-fetch-site": site}) as client:
+        for path in (f"/jobs/{job}/cancel", "/jobs/default", "/queues/default/pause", "/hooks/payments"):
+            assert (await client.post(path, content=b"")).status_code == 403
+    assert (await shop.ask("GET", f"/jobs/{job}")).json()["state"] == "delayed"
+
+
 async def test_what_is_refused_has_one_shape_and_no_secret(shop: Shop) -> None:
     for path in ("/nope", "/jobs/x", "/jobs?limit=x", "/audit"):
         answer = await shop.ask("GET", path, "ana")

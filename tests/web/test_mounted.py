@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import ASGIApp
 
+from lent_kit import set_up_django
 from penstock import Penstock
 from penstock.web import Limits, make_service
 from web.kit import auth, make_shop
@@ -61,19 +62,19 @@ async def test_in_starlette_the_app_is_opened_by_the_first_request(app: Penstock
     assert not app.is_open_here
 
 
-async def test_beside_django(app: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
-    from django.conf import settings
-
-    if not settings.configured:
-        settings.configure(SECRET_KEY="x", ROOT_URLCONF="web.django_urls", ALLOWED_HOSTS=["*"])
+async def test_beside_django(app: Penstock) -> None:
+    set_up_django()
     from django.core.handlers.asgi import ASGIHandler
+    from django.test import override_settings
 
-    django = ASGIHandler()
-    outer = Starlette(routes=[Mount("/penstock", make_service(app, auth=auth)), Mount("/", django)])
-    async with app:
-        await works(outer)
-        async with client(outer) as asking:
-            assert (await asking.get("/hello")).text == "from Django"
+    with override_settings(ROOT_URLCONF="web.django_urls", ALLOWED_HOSTS=["*"]):
+        outer = Starlette(
+            routes=[Mount("/penstock", make_service(app, auth=auth)), Mount("/", ASGIHandler())]
+        )
+        async with app:
+            await works(outer)
+            async with client(outer) as asking:
+                assert (await asking.get("/hello")).text == "from Django"
 
 
 async def test_mounted_without_tokens_and_without_auth_it_is_closed(app: Penstock) -> None:

@@ -10,6 +10,7 @@ import typer
 from penstock.cli.common import AppOption, load
 from penstock.cli.output import say
 from penstock.cli.work import LevelOption, configure_logs
+from penstock.runtime.child import loop_factory
 
 RateOption = Annotated[str, typer.Option(help="Requests per token, such as 1000/s; none is no limit")]
 
@@ -48,7 +49,8 @@ def serve(
         say(f"Penstock on {penstock.safe_url}, at http://{host}:{port}. Ctrl-C ends.")
         await run(service, host, port, log_level)
 
-    asyncio.run(session())
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        runner.run(session())
 
 
 def _rate(text: str) -> str | None:

@@ -62,7 +62,7 @@ def _load_and_run(config: dict[str, Any], link: socket.socket, board_fd: int) ->
     if not may_fork:
         log.info("the app starts threads or opens connections while it is loaded: children load it anew")
     warm = Warm(config["app"], process=process, life=(link.fileno(),))
-    asyncio.Runner(loop_factory=_loop_factory()).run(_main(app, warm, config, link, board_fd))
+    asyncio.Runner(loop_factory=loop_factory()).run(_main(app, warm, config, link, board_fd))
 
 
 async def _main(
@@ -169,7 +169,8 @@ async def _read(reader: asyncio.StreamReader) -> dict[str, Any]:
     return unpack(line)
 
 
-def _loop_factory() -> Any:
+def loop_factory() -> Any:
+    """uvloop's, where it is installed."""
     try:
         import uvloop  # noqa: PLC0415 - an extra
     except ImportError:

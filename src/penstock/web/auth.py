@@ -95,7 +95,12 @@ def is_local(request: Request) -> bool:
     origin = headers.get("origin")
     if origin is not None and origin != f"{request.url.scheme}://{host}":
         return False
-    return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
+    return is_from_here(request)
+
+
+def is_from_here(request: Request) -> bool:
+    """Whether it was not a page of another site that made a browser ask, as browsers tell."""
+    return request.headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
 
 
 def _without_port(host: str) -> str:

@@ -15,7 +15,7 @@ from penstock.model.access import Principal, Scope
 from penstock.model.limits import Limit, parse_rate
 from penstock.ops import Ops
 from penstock.tokens import Tokens
-from penstock.web.auth import TokenAuth
+from penstock.web.auth import TokenAuth, is_from_here
 from penstock.web.guard import Need
 from penstock.web.limits import Limits
 from penstock.web.rates import Rates
@@ -45,6 +45,8 @@ class Doorway:
         """Let a request in, with its principal in its state; Refusal where it may not."""
         address = request.client.host if request.client else ""
         _hold(self._addresses, address)
+        if request.method != "GET" and not is_from_here(request):
+            raise Refusal(403, "forbidden", "a page of another site may change nothing here")
         if need.scope is None:
             return
         principal = await self._principal(request)

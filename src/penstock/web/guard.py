@@ -35,11 +35,17 @@ def needs(scope: Scope | None, *, everything: bool = False) -> Callable[[Endpoin
     return mark
 
 
+def need_of(endpoint: Callable[..., Any]) -> Need:
+    """What it says; AttributeError where it says nothing."""
+    need: Need = endpoint.__need__  # type: ignore[attr-defined]
+    return need
+
+
 class GuardedRoute(APIRoute):
     """Lets nobody in who may not, before a byte of the body is read."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        self.need: Need = endpoint.__need__  # type: ignore[attr-defined]
+        self.need = need_of(endpoint)
         super().__init__(path, endpoint, **options)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:

@@ -13,6 +13,7 @@ from penstock.app import Penstock
 from penstock.model.errors import PenstockError
 from penstock.web import refusals
 from penstock.web.doorway import Authenticate, Doorway
+from penstock.web.express import Express
 from penstock.web.guard import GuardedRoute
 from penstock.web.limits import BodyLimits, Limits
 from penstock.web.routes import ROUTES
@@ -55,6 +56,7 @@ def make_service(
     service.add_exception_handler(PenstockError, refusals.on_penstock_error)
     service.add_exception_handler(RequestValidationError, refusals.on_validation_error)
     service.add_exception_handler(HTTPException, refusals.on_http_exception)
+    service.add_middleware(Express)
     service.add_middleware(BodyLimits, limits=limits)
     service.add_middleware(Shield)
     return service
