@@ -139,7 +139,8 @@ class Ops(DeadLetters):
         job = await self.job(job_id)
         failed = job.state is State.FAILED
         letter = await self._engine.dead_letter(job_id) if failed else None
-        return Story(job, letter, await self._engine.steps(job_id))
+        shown = None if letter is None else self._veil.over(letter)
+        return Story(job, shown, await self._engine.steps(job_id))
 
     async def _why_no_job(self, job_id: str) -> str:
         if is_id(job_id) and await self._engine.dead_letter(job_id) is not None:

@@ -133,6 +133,7 @@ def test_the_public_names_are_pinned() -> None:
         "Retry",
         "SchemaMissing",
         "SchemaTooNew",
+        "Secret",
         "Settings",
         "Signal",
         "Snooze",
