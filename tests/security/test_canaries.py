@@ -82,7 +82,8 @@ def worked_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
         jobs = [app.tasks[name].enqueue(order_id=7, card=IN_PAYLOAD).id for name in TASKS]
     with (folder / "log").open("wb") as log:
         worker = subprocess.Popen(
-            [sys.executable, "-m", "penstock", "worker", "--log-level", "debug", "--app", "canary_shop:app"],
+            [sys.executable, "-m", "penstock", "worker", "--log-level", "debug"]
+            + ["--log-format", "json", "--app", "canary_shop:app"],
             cwd=folder,
             env=_environment(folder),
             stdout=log,
