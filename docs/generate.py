@@ -60,6 +60,8 @@ SETTINGS = {
     "keep_history_for": "seconds after their end that such records are kept; 0: none",
     "keep_effects_for": "seconds that `ctx.once()` remembers an effect; not set: 60 days, or as long as a "
     "job may run again",
+    "alerts": "the file of [alert rules and channels](alerts.md), else `penstock.yaml` where there is one; "
+    "`off`: nobody watches",
     "metrics": "count what ends, how long it waited and how long it took: [metrics](metrics.md)",
     "log_format": "how `penstock worker` and its like write [their log](logs.md): `console` or `json`; from "
     "the environment alone, or by `--log-format`",

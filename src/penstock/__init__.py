@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from penstock.tasks.errands import Upstream
     from penstock.tasks.flow import Flow, FlowHandle, Node
     from penstock.tasks.handle import JobHandle
+    from penstock.tasks.privacy import Secret
     from penstock.tasks.queue import Queue
     from penstock.tasks.settings import Settings
     from penstock.tasks.task import Task
@@ -111,6 +112,7 @@ __all__ = [
     "Retry",
     "SchemaMissing",
     "SchemaTooNew",
+    "Secret",
     "Settings",
     "Signal",
     "Snooze",
@@ -147,6 +149,7 @@ _HOMES = {
     "JobHandle": "penstock.tasks.handle",
     "Node": "penstock.tasks.flow",
     "Queue": "penstock.tasks.queue",
+    "Secret": "penstock.tasks.privacy",
     "Settings": "penstock.tasks.settings",
     "SyncTransaction": "penstock.tasks.transaction",
     "Task": "penstock.tasks.task",

@@ -5,51 +5,47 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from penstock.alerts.config import Alerting
+from penstock.alerts.loading import load as load_alerting
 from penstock.audit import Actor
 from penstock.engine import Engine
 from penstock.feed.reader import Feed
 from penstock.health import Health, HealthCheck, Thresholds, unreachable
-from penstock.lent import AsyncConnection, SyncConnection, lent
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import Duration, EngineError, OutcomeUnknown, in_seconds
 from penstock.model.limits import NO_LIMIT
 from penstock.model.names import check_schema
-from penstock.model.priority import PriorityOption
 from penstock.opening import make_engine, on_lent, open_engine
 from penstock.ops import Diagnosis, Ops
-from penstock.outbox.box import Outbox, needed
-from penstock.outbox.relay import Relay
+from penstock.outbox.box import Outbox
+from penstock.relaying import Relaying
 from penstock.runtime.host import WorkerHost
 from penstock.runtime.inprocess import InProcessWorker
 from penstock.runtime.options import WorkerOptions
 from penstock.table.declared import Table
 from penstock.table.declaring import Tabling
 from penstock.tasks.access import Access
-from penstock.tasks.breakers import CircuitBreaker, make_breaker
-from penstock.tasks.call import Call
 from penstock.tasks.client import Client, Putting
 from penstock.tasks.declare import Declare
 from penstock.tasks.declared import TaskOptions
-from penstock.tasks.events import calls_for
-from penstock.tasks.flow import Flow
-from penstock.tasks.gate import Switch, WhenDisabled
-from penstock.tasks.handle import JobHandle
+from penstock.tasks.declaring import Declaring
+from penstock.tasks.enqueueing import Enqueueing
 from penstock.tasks.home import Opened
 from penstock.tasks.hooks import Hooking
-from penstock.tasks.inherit import INHERIT, MAX_SLOTS, Inherited, RetryOption, count
+from penstock.tasks.inherit import MAX_SLOTS, count
 from penstock.tasks.loading import ref_of
-from penstock.tasks.queue import DEFAULT_QUEUE, Queue
+from penstock.tasks.queue import DEFAULT_QUEUE
 from penstock.tasks.queues import make_queue, under_environment
 from penstock.tasks.registry import Registry
 from penstock.tasks.schedules import name_of
 from penstock.tasks.scheduling import Scheduling
-from penstock.tasks.task import Task
-from penstock.tasks.urls import check_ledger, check_outbox, check_url, in_memory, is_redis, is_sqlite, masked
+from penstock.tasks.urls import check_ledger, check_outbox, check_url, is_redis, is_sqlite, masked
 from penstock.telemetry.metrics import Metrics
 from penstock.transacting import AppTransactions, StandIn, Where
 
@@ -61,7 +57,7 @@ T = TypeVar("T")
 LONGEST_LOOK = 15.0  # seconds in which an engine is opened and tells how it is
 
 
-class Penstock(Scheduling, Tabling, Hooking):
+class Penstock(Declaring, Enqueueing, Scheduling, Tabling, Hooking, Relaying):
     """An app: its queues, its tasks and the engine where their jobs live.
 
     The engine is opened by `async with app:` or `with app:`, or by the first call that needs it.
@@ -124,151 +120,6 @@ class Penstock(Scheduling, Tabling, Hooking):
     def safe_url(self) -> str:
         """The engine's URL without its secrets."""
         return masked(self.url)
-
-    # -- declare --------------------------------------------------------------------------------------
-    @property
-    def task(self) -> Declare:
-        """Make a task of a function: `@app.task`, or `@app.task(queue="email", timeout=30)`.
-
-        Options: queue, name, description, timeout, key, retry, priority, execute, expire_after, classify,
-        enabled, when_disabled, rate, rate_key, concurrency, needs, on, unique and effects_for. `rate` and
-        `concurrency` hold over all workers, with `rate_key` for each key by itself; `needs` names breakers,
-        `on` an event; `unique` says for how long a key keeps others out, `effects_for` for how long
-        `ctx.once()` remembers. What is not given is inherited from the queue, then from the settings.
-        """
-        return self._declare
-
-    def queue(
-        self,
-        name: str,
-        *,
-        concurrency: int | None = None,
-        retry: RetryOption | None = None,
-        timeout: Duration | Inherited | None = INHERIT,
-        priority: PriorityOption | None = None,
-        keep_completed: int | Inherited | None = INHERIT,
-        keep_failed: int | Inherited | None = INHERIT,
-        keep_for: Duration | Inherited | None = INHERIT,
-        enabled: Switch = True,
-        when_disabled: WhenDisabled = "refuse",
-        rate: str | None = None,
-        rate_key: str | None = None,
-        max_active: int | None = None,
-    ) -> Queue:
-        """Declare a queue, before its tasks. `PENSTOCK_QUEUE_<NAME>_<OPTION>` overrides what is given here.
-
-        `concurrency` bounds how many of its jobs one worker process runs at once; `max_active` how many run
-        at once in all workers together, and `rate` ("30/s", "1/2s") how many start in a time. With
-        `rate_key`, a template over arguments that all its tasks take ("{tenant}"), those two count for each
-        key by itself.
-        `keep_…` bound its finished jobs by count and by age; None is no bound. `enabled` is a bool, or a
-        function asked each time.
-        """
-        options: dict[str, Any] = {
-            "concurrency": concurrency,
-            "retry": retry,
-            "timeout": timeout,
-            "priority": priority,
-            "keep_completed": keep_completed,
-            "keep_failed": keep_failed,
-            "keep_for": keep_for,
-            "enabled": enabled,
-            "when_disabled": when_disabled,
-            "rate": rate,
-            "rate_key": rate_key,
-            "max_active": max_active,
-        }
-        return self.registry.add_queue(make_queue(self.settings, name, **under_environment(name, options)))
-
-    def breaker(
-        self,
-        name: str,
-        *,
-        threshold: int = 5,
-        reset: Duration = 60.0,
-        probes: int = 1,
-        failure_rate: float | None = None,
-        window: Duration = 60.0,
-        minimum: int = 20,
-    ) -> CircuitBreaker:
-        """Declare a circuit breaker, shared by all workers; tasks name it in `needs=`.
-
-        It opens after `threshold` failures in a row, or, with `failure_rate`, when that share of at least
-        `minimum` runs within `window` seconds failed. After `reset` seconds `probes` jobs at once try the
-        service again: a success closes it, a failure opens it again.
-        """
-        numbers = make_breaker(
-            name,
-            threshold=threshold,
-            reset=reset,
-            probes=probes,
-            failure_rate=failure_rate,
-            window=window,
-            minimum=minimum,
-        )
-        return self.registry.add_breaker(CircuitBreaker(numbers, self._access))
-
-    @property
-    def tasks(self) -> Mapping[str, Task[Any, Any]]:
-        """Every registered task, by name."""
-        return self.registry.tasks
-
-    @property
-    def queues(self) -> Mapping[str, Queue]:
-        """Every declared queue, by name."""
-        return self.registry.queues
-
-    # -- enqueue --------------------------------------------------------------------------------------
-    def enqueue_many(
-        self, calls: Iterable[Call[T]], *, connection: SyncConnection | None = None
-    ) -> list[JobHandle[T]]:
-        """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing.
-
-        With a `connection` to the engine's database, all of them as a part of its transaction.
-        """
-        if connection is None:
-            return self._client.send_many(list(calls))
-        return self._client.send_lent(list(calls), lent(connection))
-
-    async def aenqueue_many(
-        self, calls: Iterable[Call[T]], *, connection: SyncConnection | AsyncConnection | None = None
-    ) -> list[JobHandle[T]]:
-        """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing.
-
-        With a `connection` to the engine's database, all of them as a part of its transaction.
-        """
-        if connection is None:
-            return await self._client.asend_many(list(calls))
-        return await self._client.asend_lent(list(calls), lent(connection))
-
-    def emit(
-        self,
-        event: str,
-        payload: Mapping[str, Any] | None = None,
-        *,
-        connection: SyncConnection | None = None,
-    ) -> list[JobHandle[Any]]:
-        """Put in a job of every task with `on=event`, all or none, with what each takes of the payload."""
-        return self.enqueue_many(calls_for(self.registry, event, payload), connection=connection)
-
-    async def aemit(
-        self,
-        event: str,
-        payload: Mapping[str, Any] | None = None,
-        *,
-        connection: SyncConnection | AsyncConnection | None = None,
-    ) -> list[JobHandle[Any]]:
-        """Put in a job of every task with `on=event`, all or none, with what each takes of the payload."""
-        calls = calls_for(self.registry, event, payload)
-        return await self.aenqueue_many(calls, connection=connection)
-
-    def flow(self, name: str) -> Flow:
-        """A new flow: jobs with edges between them, enqueued as one."""
-        return Flow(self._client, name)
-
-    def call_by_name(self, task: str, args: Mapping[str, Any]) -> Call[Any]:
-        """A call of the task of this name; UnknownTask or InvalidArguments where it cannot be."""
-        return self.registry.task(task).call(**args)
 
     # -- life -----------------------------------------------------------------------------------------
     @property
@@ -407,13 +258,14 @@ class Penstock(Scheduling, Tabling, Hooking):
         """Everything a person may ask or do, over the open engine."""
         return self.ops_as(None)
 
-    def ops_as(self, actor: Actor | None) -> Ops:
-        """The same in somebody's name, which the audit log gets."""
+    def ops_as(self, actor: Actor | None, *, reveal: bool = False) -> Ops:
+        """The same in somebody's name, which the audit log gets; `reveal` shows secret arguments."""
         lag = None if self._outbox is None else self._outbox.lag
         return Ops(
             self.engine,
             self.registry,
             actor=actor,
+            reveal=reveal,
             health=HealthCheck(self.engine, self._thresholds(), ledgered=self._ledger is not None),
             metrics=Metrics(self.engine, self.queues, self._now, lag),
         )
@@ -454,6 +306,7 @@ class Penstock(Scheduling, Tabling, Hooking):
             app_ref=app_ref,
             accept=self.settings.accepted,
             limited=frozenset(q.name for q in chosen if q.concurrency is not None or q.limit != NO_LIMIT),
+            alerts=self.alerting,
             unkept=frozenset(q.name for q in self.queues.values() if q.retention.keep_completed == 0),
             metrics=self.settings.metrics,
             now=_seconds_by(self._clock),
@@ -471,6 +324,14 @@ class Penstock(Scheduling, Tabling, Hooking):
             beside=self.table_worker(wanted, grace=options.grace) if wanted else None,
         )
 
+    @cached_property
+    def alerting(self) -> Alerting | None:
+        """The rules and channels of alerts, from penstock.yaml where there is one; None: switched off."""
+        found = load_alerting(self.settings.alerts)
+        if found is None or self._outbox is None:
+            return found
+        return replace(found, relay_lag=self._outbox.lag)
+
     def worker(
         self,
         *,
@@ -484,41 +345,6 @@ class Penstock(Scheduling, Tabling, Hooking):
         app_ref = ref_of(self, (task.fn.__module__ for task in self.tasks.values()))
         host = self.worker_host(app_ref=app_ref, queues=queues, slots=slots, lease=lease, grace=grace)
         return InProcessWorker(host, self._heart_engine)
-
-    @property
-    def outbox(self) -> Outbox:
-        """The app's outbox; InvalidOption where it has none."""
-        return needed(self._outbox)
-
-    def relay(self) -> Relay:
-        """A relay inside this process: `await app.relay().run()`; any number may run, anywhere."""
-        return self.outbox.relay(self._relay_engine)
-
-    @asynccontextmanager
-    async def _relay_engine(self) -> AsyncIterator[Engine]:
-        """The app's engine where it is open here, else one of its own."""
-        if self._access.is_open_here:
-            yield self.engine
-            return
-        async with self._another_engine() as engine:
-            yield engine
-
-    @asynccontextmanager
-    async def _heart_engine(self) -> AsyncIterator[Engine]:
-        """An engine for the heartbeat's own loop; a database in memory has only the one."""
-        if in_memory(self.url):
-            yield self.engine
-            return
-        async with self._another_engine() as engine:
-            yield engine
-
-    @asynccontextmanager
-    async def _another_engine(self) -> AsyncIterator[Engine]:
-        engine = await self._connect()
-        try:
-            yield engine
-        finally:
-            await engine.close()
 
 
 def _settings(given: Settings | None, **named: str | None) -> Settings:

@@ -9,6 +9,7 @@ from penstock.engine import Engine, Flow
 from penstock.model.errors import ActionRefused, InvalidOption, JobNotFound
 from penstock.model.ids import is_id
 from penstock.model.states import State
+from penstock.veil import Veil
 
 MAX_PAGE = 200
 
@@ -22,16 +23,17 @@ class FlowCancelled(NamedTuple):
 class Flows:
     """Everything a person may ask of flows, or do with them."""
 
-    def __init__(self, engine: Engine, audit: Audit) -> None:
+    def __init__(self, engine: Engine, audit: Audit, veil: Veil) -> None:
         self._engine = engine
         self._audit = audit
+        self._veil = veil
 
     async def flow(self, flow_id: str) -> Flow:
         """One flow and its jobs; JobNotFound where there is none."""
         found = await self._engine.flow(flow_id) if is_id(flow_id) else None
         if found is None:
             raise JobNotFound(f"there is no flow {flow_id!r}: it never was, or all its jobs have been pruned")
-        return found
+        return self._veil.flow(found)
 
     async def flows(self, limit: int = 50, after: str | None = None) -> list[Flow]:
         """One page of flows, newest first, without their jobs; `after` is the last id of the page before."""

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
+from penstock.model.redaction import redacted
+
 JOBS = "penstock.jobs"  # the logger of job events
 SERVICE = "job-worker"
 
@@ -42,7 +44,7 @@ class JsonFormatter(logging.Formatter):
             told["metadata"] = metadata
         told |= {"message": _message(record), "service": self._service, "logger": record.name}
         if record.exc_info:
-            told["exception"] = self.formatException(record.exc_info)
+            told["exception"] = redacted(self.formatException(record.exc_info))
         return json.dumps(told, default=str)  # all but ASCII is escaped, and so are line breaks of every kind
 
 
@@ -56,7 +58,19 @@ class ConsoleFormatter(logging.Formatter):
         return one_line(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - as above
-        return "\n".join(one_line(line) for line in super().formatException(ei).split("\n"))
+        return "\n".join(one_line(line) for line in redacted(super().formatException(ei)).split("\n"))
+
+
+class WithoutSecrets(logging.Filter):
+    """Of a handler: cleans what a record says, whoever writes it. The formatters clean the exceptions."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        try:
+            said = record.getMessage()
+        except Exception:  # noqa: BLE001 - the handler will say that the record cannot be written
+            return True
+        record.msg, record.args = redacted(said), ()
+        return True
 
 
 def configure(level: str, style: LogFormat = "console") -> None:
@@ -65,6 +79,7 @@ def configure(level: str, style: LogFormat = "console") -> None:
     People are told of jobs that fail and run again; of every job only where they ask for `debug`.
     """
     handler = logging.StreamHandler()
+    handler.addFilter(WithoutSecrets())
     handler.setFormatter(JsonFormatter() if style == "json" else ConsoleFormatter())
     logging.basicConfig(level=level, handlers=[handler])
     if style == "console":

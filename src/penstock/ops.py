@@ -3,130 +3,74 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from penstock import overview
+from penstock.alerts.desk import AlertDesk
 from penstock.audit import Actor, Audit
-from penstock.bulk import RECOVER_RATE, Bulk, told
+from penstock.bulk import Bulk
+from penstock.dead_letters import RECOVER_RATE, DeadLetters
 from penstock.engine import (
-    DeadFilter,
     EffectFilter,
     EffectName,
     EffectRecord,
     Engine,
-    Finding,
     GroupState,
     HistoryFilter,
     JobFilter,
     LaneState,
-    Level,
     Parked,
     QueueState,
     Reconciled,
-    Recovery,
     WorkerInfo,
 )
 from penstock.flows import Flows
 from penstock.health import HealthCheck
 from penstock.model.breaker import BreakerState, Circuit
 from penstock.model.errors import (
-    MAX_SECONDS,
     ActionRefused,
     Duration,
     EngineUnavailable,
-    InvalidOption,
     JobNotFound,
     UnknownQueue,
     in_seconds,
 )
 from penstock.model.ids import is_id
-from penstock.model.job import DeadLetter, Job
+from penstock.model.job import Job
 from penstock.model.record import Record
 from penstock.model.states import State
-from penstock.model.values import MAX_ARGS_BYTES, dumps
+from penstock.ops_answers import Cancelled, Diagnosis, QueueRow, Recovered, Retried, Story
 from penstock.overview import Overview
+from penstock.paging import MAX_PAGE
+from penstock.paging import cursor as _cursor
+from penstock.paging import page as _page
+from penstock.searching import Found, Searching
 from penstock.sessions import Sessions
-from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
 from penstock.telemetry.metrics import Metrics
 from penstock.timetable import Timetable
 from penstock.tokens import Tokens
+from penstock.veil import Veil
 from penstock.why import Explanation, explain, explain_away, explain_record, gather
 
-MAX_PAGE = 200
+__all__ = [
+    "MAX_PAGE",
+    "RECOVER_RATE",
+    "Cancelled",
+    "Diagnosis",
+    "Ops",
+    "QueueRow",
+    "Recovered",
+    "Retried",
+    "Story",
+]
+
 RECONCILE_STEP = 500  # jobs at once
 
 
-class Retried(NamedTuple):
-    """What retrying a job did: made a delayed one due now, or recovered a failed one as a new job."""
-
-    job_id: str
-    how: str  # "due now", "recovered" or "recovered already"
-
-
-class Recovered(NamedTuple):
-    """The job that a dead letter became."""
-
-    job_id: str
-    already: bool  # it had been recovered before; nothing was done now
-
-
-class Story(NamedTuple):
-    """Everything there is of one job."""
-
-    job: Job
-    dead_letter: DeadLetter | None  # of a failed one, until it is purged
-    steps: Mapping[str, str]  # the results of its steps, as JSON text
-
-
-class Cancelled(NamedTuple):
-    job_id: str
-    state: State  # active: its worker was asked to stop it
-
-
-@dataclass(frozen=True, slots=True)
-class QueueRow:
-    """A queue as people see it: what is declared and what is there."""
-
-    name: str
-    declared: bool
-    paused: bool
-    counts: Mapping[State, int]
-    parked: int = 0  # of those waiting
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """What a look at the engine found, and which of its dangers are accepted."""
-
-    findings: Sequence[Finding]
-    accepted: frozenset[str] = frozenset()
-
-    @property
-    def refused(self) -> list[Finding]:
-        """What keeps a worker from starting."""
-        return [*self.unusable, *self.acceptable]
-
-    @property
-    def unusable(self) -> list[Finding]:
-        """What must be mended: it cannot be accepted."""
-        return [f for f in self.findings if f.level is Level.UNUSABLE]
-
-    @property
-    def acceptable(self) -> list[Finding]:
-        """What is unsafe, and has not been accepted by its name."""
-        return [f for f in self.findings if f.level is Level.UNSAFE and f.name not in self.accepted]
-
-    @property
-    def clean(self) -> bool:
-        """There is nothing at all to say against it."""
-        return all(finding.level is Level.OK for finding in self.findings)
-
-
-class Ops:
+class Ops(DeadLetters):
     """One object under every surface. Reads are bounded; what changes something says what it did."""
 
     def __init__(
@@ -137,18 +81,25 @@ class Ops:
         actor: Actor | None = None,
         health: HealthCheck | None = None,
         metrics: Metrics | None = None,
+        reveal: bool = False,
     ) -> None:
-        """`actor` is who does what is done here, for the audit log; by default the user of this process."""
+        """`actor` is who does what is done here, for the audit log; by default the user of this process.
+
+        Arguments that are declared secret are masked in all that is answered, unless `reveal` is given.
+        """
         self._engine = engine
         self._registry = registry
         self.audit = Audit(engine, actor or Actor.here("python"))
         self.tokens = Tokens(engine, self.audit)
         self.sessions = Sessions(engine, self.tokens)
         self.bulk = Bulk(engine, self.audit)
-        self.timetable = Timetable(engine, registry, self.audit)
-        self.flows = Flows(engine, self.audit)
+        self._veil = Veil(registry, lifted=reveal)
+        self.timetable = Timetable(engine, registry, self.audit, self._veil)
+        self.flows = Flows(engine, self.audit, self._veil)
+        self._searching = Searching(engine, registry)
         self.health = health or HealthCheck(engine)
         self.metrics = metrics or Metrics(engine, registry.queues)
+        self.alerts = AlertDesk(engine)
 
     # -- limits -------------------------------------------------------------------------------------
     async def groups(self) -> list[GroupState]:
@@ -181,7 +132,7 @@ class Ops:
         found = await self._engine.get(job_id) if is_id(job_id) else None
         if found is None:
             raise JobNotFound(await self._why_no_job(job_id))
-        return found
+        return self._veil.over(found)
 
     async def story(self, job_id: str) -> Story:
         """One job, and its dead letter where it has one; JobNotFound where there is no record of it."""
@@ -203,7 +154,7 @@ class Ops:
             record = await self._engine.history(job_id)
             if record is None:
                 raise
-            return record
+            return self._veil.record(record)
 
     async def known(self, job_id: str) -> Job | Record:
         """A job, or what the history has of it where it has been pruned; JobNotFound where nothing is."""
@@ -212,7 +163,7 @@ class Ops:
             found = await self._engine.get(job_id) or await self._engine.history(job_id)
         if found is None:
             raise JobNotFound(f"there is no record of job {job_id!r}")
-        return found
+        return self._veil.over(found) if isinstance(found, Job) else self._veil.record(found)
 
     async def record(self, job_id: str) -> Record:
         """What is told of a job to the outside, pruned or not; JobNotFound where there is no record of it."""
@@ -235,11 +186,19 @@ class Ops:
 
     async def history(self, where: HistoryFilter, limit: int = 50, after: str | None = None) -> list[Record]:
         """One page of the jobs that have ended, pruned or not, newest first."""
-        return await self._engine.histories(where, _page(limit), _cursor(after))
+        found = await self._engine.histories(where, _page(limit), _cursor(after))
+        return [self._veil.record(each) for each in found]
 
     async def jobs(self, where: JobFilter, limit: int = 50, after: str | None = None) -> list[Job]:
         """One page of jobs, newest first; `after` is the last id of the page before."""
-        return await self._engine.jobs(where, _page(limit), _cursor(after))
+        return self._veil.over_all(await self._engine.jobs(where, _page(limit), _cursor(after)))
+
+    async def search(
+        self, where: JobFilter, args: Mapping[str, str], limit: int = 50, after: str | None = None
+    ) -> Found:
+        """Jobs of one task by its searchable arguments, newest first; `after` is the page before's `next`."""
+        found = await self._searching.page(where, args, _page(limit), _cursor(after))
+        return found._replace(jobs=self._veil.over_all(found.jobs))
 
     async def retry(self, job_id: str) -> Retried:
         """Run a job again without waiting: a delayed one is made due, a failed one is recovered."""
@@ -318,95 +277,12 @@ class Ops:
             if after is None:
                 return total
 
-    # -- dead letters -------------------------------------------------------------------------------
-    async def dead_letters(
-        self, where: DeadFilter, limit: int = 50, after: str | None = None
-    ) -> list[DeadLetter]:
-        """One page of dead letters, newest first."""
-        return await self._engine.dead_letters(where, _page(limit), _cursor(after))
-
+    # -- effects -------------------------------------------------------------------------------------
     async def effects(
         self, where: EffectFilter, limit: int = 50, after: EffectName | None = None
     ) -> list[EffectRecord]:
         """One page of the effects that were recorded, by task, key and name."""
         return await self._engine.effects(where, _page(limit), after)
-
-    async def dead_letter(self, job_id: str) -> DeadLetter:
-        """One dead letter, by the id of the job that failed."""
-        found = await self._engine.dead_letter(job_id) if is_id(job_id) else None
-        if found is None:
-            raise JobNotFound(f"there is no dead letter of job {job_id!r}; `penstock dlq` lists them")
-        return found
-
-    async def dead_count(self) -> int:
-        """How many dead letters wait for somebody."""
-        return await self._engine.dead_count()
-
-    async def recover(self, job_id: str, args: Mapping[str, Any] | None = None) -> Recovered:
-        """Make a new job of a dead letter, with attempts reset; that same job the second time.
-
-        `args` replaces the payload, and must fit the task; ActionRefused where it has been recovered before.
-        The new job does not expire: somebody wants it.
-        """
-        letter = await self.dead_letter(job_id)
-        payload = None if args is None else self._payload(letter.task, args)
-        async with self.audit.action("dead letter recover", job_id) as change:
-            change.before = {"recovered_as": letter.recovered_as}
-            done = await self._recover(job_id, payload)
-            change.after = {"recovered_as": done.job_id, "new_arguments": payload is not None}
-        return done
-
-    async def _recover(self, job_id: str, payload: str | None) -> Recovered:
-        asked = new_id()
-        (new,) = await self._engine.recover([Recovery(job_id, asked, payload)])
-        if new is None:
-            raise JobNotFound(f"the dead letter of job {job_id!r} was purged meanwhile")
-        if new != asked and payload is not None:
-            raise ActionRefused(
-                f"job {job_id} has been recovered already, as job {new}; the new arguments were not used"
-            )
-        return Recovered(new, already=new != asked)
-
-    async def recover_all(
-        self, where: DeadFilter, *, rate: float = RECOVER_RATE, limit: int | None = None
-    ) -> AsyncIterator[str]:
-        """Recover every dead letter that matches, spread over time at `rate` jobs per second.
-
-        Yields the id of each new job. Interrupted, it can be started again: what is recovered stays so.
-        """
-        if not 0 < rate <= 100_000:
-            raise InvalidOption(f"rate must be more than 0 jobs per second, not {rate!r}")
-        done = 0
-        after: str | None = None
-        async with self.audit.action("dead letters recover", told(where)) as change:
-            while limit is None or done < limit:
-                step = MAX_PAGE if limit is None else min(MAX_PAGE, limit - done)
-                page = await self._engine.dead_letters(where, step, after)
-                if not page:
-                    break
-                after = page[-1].job_id
-                wanted = [
-                    Recovery(letter.job_id, new_id(), None, min((done + n) / rate, MAX_SECONDS))
-                    for n, letter in enumerate(page)
-                ]
-                done += len(page)
-                for new in await self._engine.recover(wanted):
-                    if new is not None:
-                        yield new
-            change.after = {"recovered": done}
-
-    async def purge(self, job_id: str) -> None:
-        """Remove a dead letter; its job cannot be recovered any more."""
-        letter = await self.dead_letter(job_id)
-        async with self.audit.action("dead letter purge", job_id) as change:
-            change.before = {"task": letter.task, "reason": letter.reason, "failed_at": letter.failed_at}
-            await self._engine.remove_dead_letters([job_id])
-
-    def _payload(self, task_name: str, args: Mapping[str, Any]) -> str:
-        task = self._registry.tasks.get(task_name)
-        if task is None:
-            return dumps(dict(args), MAX_ARGS_BYTES, "args")
-        return task.validate(args)
 
     # -- queues, workers, tasks ---------------------------------------------------------------------
     async def queues(self) -> list[QueueRow]:
@@ -455,18 +331,6 @@ class Ops:
     def tasks(self) -> Sequence[Mapping[str, Any]]:
         """The catalogue: every registered task with its options and payload schema."""
         return self._registry.catalogue()
-
-
-def _page(limit: int) -> int:
-    if not 1 <= limit <= MAX_PAGE:
-        raise InvalidOption(f"a page holds 1 to {MAX_PAGE} rows, not {limit}")
-    return limit
-
-
-def _cursor(after: str | None) -> str | None:
-    if after is not None and not is_id(after):
-        raise InvalidOption(f"{after!r} is not the id of a job; `after` takes the last id of the page before")
-    return after
 
 
 def _why_not(job: Job) -> str:

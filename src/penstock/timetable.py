@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from penstock.model.zones import offset
 from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
 from penstock.tasks.spec import Spec, read_spec
+from penstock.veil import Veil
 
 RUNS_SHOWN = 10
 TICKS_SHOWN = 10
@@ -51,13 +52,24 @@ class Detail(NamedTuple):
 class Timetable:
     """Everything a person may ask of schedules, or do with them."""
 
-    def __init__(self, engine: Engine, registry: Registry, audit: Audit) -> None:
+    def __init__(self, engine: Engine, registry: Registry, audit: Audit, veil: Veil) -> None:
         self._engine = engine
         self._registry = registry
         self._audit = audit
+        self._veil = veil
 
     async def schedules(self) -> list[Entry]:
         """Every schedule, by name, those too that are declared and which no worker has told of yet."""
+        return [self._shown(entry) for entry in await self._entries()]
+
+    def _shown(self, entry: Entry) -> Entry:
+        if entry.spec is None:
+            return entry
+        job = entry.spec.job
+        shown = job._replace(args=self._veil.payload(job.task, job.args))
+        return replace(entry, spec=replace(entry.spec, job=shown))
+
+    async def _entries(self) -> list[Entry]:
         known = {row.id: _entry(row) for row in await self._engine.schedules()}
         now = (await self._engine.due_schedules(0)).now
         for name, spec in self._registry.schedules.declared.items():
@@ -70,7 +82,7 @@ class Timetable:
         entry = await self._entry(name)
         now = (await self._engine.due_schedules(0)).now
         runs = [] if entry.spec is None or entry.paused else _runs(entry.spec.timing, entry.next_at, now)
-        return Detail(entry, runs, await self._engine.ticks(name, TICKS_SHOWN))
+        return Detail(self._shown(entry), runs, await self._engine.ticks(name, TICKS_SHOWN))
 
     async def fire(self, name: str) -> str:
         """Make a job as the schedule does, now and outside its ticks; its id."""
@@ -106,7 +118,7 @@ class Timetable:
             change.after = {"paused": paused, "next_at": next_at}
 
     async def _entry(self, name: str) -> Entry:
-        entries = await self.schedules()
+        entries = await self._entries()
         found = next((entry for entry in entries if entry.id == name), None)
         if found is None:
             names = ", ".join(entry.id for entry in entries)

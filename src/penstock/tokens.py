@@ -42,7 +42,7 @@ class Token:
     @property
     def principal(self) -> Principal:
         rate: Limit | None = None if self.rate is None else parse_rate("rate", self.rate)
-        return Principal(name=f"token:{self.name}", scopes=self.scopes, owner=self.owner, rate=rate)
+        return Principal(name=f"token:{self.name}:{self.id}", scopes=self.scopes, owner=self.owner, rate=rate)
 
 
 class NewToken(NamedTuple):

@@ -1,7 +1,7 @@
 """500 clients hear live events, of whom 50 never read and 50 vanish; jobs run as fast as without them (F67).
 
-Three processes: a server, a worker, and the clients. Latency is from the enqueueing of a job to the start of
-its handler, measured with and without listeners by turns.
+Four processes: a server, a worker, the clients, and who enqueues. Latency is from the enqueueing of a job to
+the start of its handler, measured with and without listeners by turns.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import sys
 import tempfile
 import time
 from asyncio.subprocess import PIPE, Process
-from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.chaos.listeners_app import app_at, serve, work
@@ -44,10 +45,10 @@ SMALL = Size(50, 10, 10, 30, 1)  # for the test suite
 
 @dataclass
 class Found:
-    without: float  # median milliseconds from enqueue to start
-    listening: float
-    grown: float  # MB
-    heard: int  # events by those who read
+    without: list[float] = field(default_factory=list)  # milliseconds from enqueue to start
+    listening: list[float] = field(default_factory=list)
+    grown: float = 0.0  # MB
+    heard: int = 0  # events by those who read
 
 
 class Crowd:
@@ -78,13 +79,6 @@ class Crowd:
             while self.heard < enough:
                 await asyncio.sleep(0.02)
 
-    async def hears(self, app: Penstock) -> bool:
-        """Whether everybody knows by now that somebody listens: then each of them hears of a job."""
-        before = self.heard
-        await _turn(app, 1)
-        await asyncio.sleep(1.0)
-        return self.heard - before >= 3 * len(self._readers)
-
     def _ask(self) -> socket.socket:
         line = socket.socket()
         line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -101,14 +95,6 @@ class Crowd:
         finally:
             writer.close()
 
-    async def go(self) -> None:
-        for reader in self._readers:
-            reader.cancel()
-        await asyncio.wait(self._readers)
-        for line in self._deaf:
-            line.close()
-        self._readers, self._deaf = [], []
-
 
 REQUEST = b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
@@ -116,27 +102,52 @@ REQUEST = b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 async def measure(size: Size, folder: Path, url: str | None = None) -> Found:
     url = url or f"sqlite:///{folder}/jobs.db"
     app = app_at(url)
+    found = Found()
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(app)
         server = await _begin(stack, "serve", url)
         await _begin(stack, "work", url)
-        port = int(await _said(server))
-        crowd = Crowd(port, size)
+        port = await _said(server)
         await _turn(app, size.jobs // 4)  # everything is warm
-        await crowd.come()
-        await _turn(app, size.jobs // 4)
-        await crowd.go()
-        before = _resident(server.pid)
-        without, listening, grown = [], [], 0.0
+        async with _crowd(port, Size(1, 0, 0, 0, 0), app):
+            before = _resident(server.pid)
         for _ in range(size.turns):
-            without += await _turn(app, size.jobs)
-            await crowd.come()
-            while not await crowd.hears(app):
-                pass
-            listening += await _turn(app, size.jobs)
-            grown = max(grown, _resident(server.pid) - before)
-            await crowd.go()
-        return Found(statistics.median(without), statistics.median(listening), grown, crowd.heard)
+            found.without += await _turn(app, size.jobs)
+            async with _crowd(port, size, app) as heard:
+                found.listening += await _turn(app, size.jobs)
+                found.grown = max(found.grown, _resident(server.pid) - before)
+                found.heard += await heard()
+    return found
+
+
+@asynccontextmanager
+async def _crowd(port: str, size: Size, app: Penstock) -> AsyncIterator[Callable[[], Awaitable[int]]]:
+    """Listeners in a process of their own, once each has heard of a job; how much they have heard."""
+    async with AsyncExitStack() as stack:
+        process = await _begin(stack, "crowd", port, *map(str, (size.clients, size.deaf, size.gone)))
+        assert await _said(process) == "here"
+
+        async def heard() -> int:
+            assert process.stdin is not None
+            process.stdin.write(b"?\n")
+            return int(await _said(process))
+
+        readers = size.clients - size.deaf - size.gone
+        while True:
+            before = await heard()
+            await _turn(app, 1)
+            await asyncio.sleep(1.0)
+            if await heard() - before >= 3 * readers:
+                break
+        yield heard
+
+
+async def be_crowd(port: str, clients: str, deaf: str, gone: str) -> None:
+    crowd = Crowd(int(port), Size(int(clients), int(deaf), int(gone), 0, 0))
+    await crowd.come()
+    print("here", flush=True)
+    while await asyncio.to_thread(sys.stdin.readline):
+        print(crowd.heard, flush=True)
 
 
 async def _turn(app: Penstock, jobs: int) -> list[float]:
@@ -148,10 +159,9 @@ async def _turn(app: Penstock, jobs: int) -> list[float]:
     return [float(await handle.aresult(timeout=30)) for handle in handles]
 
 
-async def _begin(stack: AsyncExitStack, what: str, url: str) -> Process:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.chaos.listeners", "--be", what, "--url", url, cwd=ROOT, stdout=PIPE
-    )
+async def _begin(stack: AsyncExitStack, *what: str) -> Process:
+    command = [sys.executable, "-m", "tests.chaos.listeners", "--be", *what]
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, stdin=PIPE, stdout=PIPE)
     stack.push_async_callback(_end, process)
     return process
 
@@ -164,7 +174,7 @@ async def _end(process: Process) -> None:
 
 async def _said(process: Process) -> str:
     assert process.stdout is not None
-    return (await asyncio.wait_for(process.stdout.readline(), 30)).decode()
+    return (await asyncio.wait_for(process.stdout.readline(), 30)).decode().strip()
 
 
 def _resident(pid: int) -> float:
@@ -175,19 +185,19 @@ def _resident(pid: int) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--be", choices=["serve", "work"])
-    parser.add_argument("--url")
+    parser.add_argument("--be", nargs="+")
+    parser.add_argument("--url", help="an engine other than a new SQLite file")
     asked = parser.parse_args()
     if asked.be:
-        asyncio.run((serve if asked.be == "serve" else work)(asked.url))
+        what, *rest = asked.be
+        asyncio.run({"serve": serve, "work": work, "crowd": be_crowd}[what](*rest))
         return
-    size = FULL
     with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(measure(size, Path(folder), asked.url))
+        found = asyncio.run(measure(FULL, Path(folder), asked.url))
+    without, listening = statistics.median(found.without), statistics.median(found.listening)
     print(
-        f"{size.clients} clients, {size.deaf} deaf, {size.gone} gone: {found.heard} events heard; the server "
-        f"grew by {found.grown:.1f} MB; a job waited {found.without:.2f} ms without them, "
-        f"{found.listening:.2f} ms with them"
+        f"{FULL.clients} clients, {FULL.deaf} deaf, {FULL.gone} gone: {found.heard} events heard; the server "
+        f"grew by {found.grown:.1f} MB; a job waited {without:.2f} ms without them, {listening:.2f} ms with"
     )
 
 

@@ -17,6 +17,7 @@ from conformance.kit import (
     take,
 )
 from penstock.engine import CancelOrder, Orders
+from penstock.engine.feeding import LISTENER_KEY, LISTENER_KIND
 from penstock.model.errors import WorkerExpired
 
 
@@ -94,6 +95,14 @@ async def test_an_order_to_stop_is_repeated_until_the_job_ends(engine, worker):
 async def test_a_cancelled_waiting_job_is_no_order(engine, worker):
     await engine.cancel([await put(engine)], "no")
     assert (await engine.beat(worker, TTL)).cancel == ()
+
+
+async def test_a_beat_tells_whether_somebody_watches_the_feed(engine, worker, clock):
+    assert not (await engine.beat(worker, TTL)).watched
+    await engine.put_note(LISTENER_KIND, LISTENER_KEY, "{}", ttl=5)
+    assert (await engine.beat(worker, TTL)).watched
+    clock.advance(6)
+    assert not (await engine.beat(worker, TTL)).watched
 
 
 async def test_paused_queues_are_told(engine, worker):

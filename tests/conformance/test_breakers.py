@@ -1,6 +1,7 @@
 """Breakers: shared by all; while one is open its jobs wait, and burn nothing."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -22,8 +23,11 @@ from conformance.kit import (
 )
 from penstock.engine import Entry, Group
 from penstock.model.breaker import Breaker, BreakerState, Circuit
+from penstock.model.decide import Facts, decide
+from penstock.model.failure import Failure
 from penstock.model.lanes import group_name, limited_lane
 from penstock.model.outcome import Cancelled, Completed, Failed, Released, Retried, Snoozed
+from penstock.model.retry import Retry
 from penstock.model.states import State
 
 GROUP = group_name(QUEUE, TASK)
@@ -70,6 +74,51 @@ async def test_failures_in_a_row_open_it_and_a_success_zeroes_them(mail):
     await run(mail, WELL)
     assert (await seen(mail)).failures == 0
     await trip(mail)
+
+
+async def test_who_tries_a_breaker_is_told_so_and_nobody_else(mail, clock):
+    assert [held.probe for held in await claimed_of(mail)] == [False]
+    await trip(mail)
+    again = await put(mail, lane=GROUP)
+    await put(mail)
+    await let_be_tried(mail, clock)
+    probes = {held.id: held.probe for held in await claim(mail)}
+    assert probes == {held: held == again for held in probes}
+    assert len(probes) == 2
+
+
+async def test_a_probe_that_ran_before_is_told_so_too(mail, clock):
+    held = await put(mail, lane=GROUP, max_attempts=9)
+    for _ in range(MAIL.threshold):
+        [before] = await claim(mail)
+        assert await settle(mail, before, AILING)
+    await let_be_tried(mail, clock)
+    [second] = await claim(mail)
+    assert (second.id, second.attempt, second.probe) == (held, 4, True)
+
+
+async def test_a_failed_probe_has_its_attempt_given_back_however_often_it_is_one(mail, clock):
+    await trip(mail)
+    waiting = await put(mail, lane=GROUP, max_attempts=2)
+    for _ in range(5):
+        await let_be_tried(mail, clock)
+        [probe] = await claim(mail)
+        facts = Facts(probe.attempt, probe.max_attempts, 0, 0.1, WORKER, 0.0, probe.probe)
+        outcome = decide(facts, Failure("Down", "refused"), Retry.immediate(2))
+        assert await settle(mail, probe, replace(outcome, healthy=False))
+        assert (await seen(mail)).circuit is Circuit.OPEN
+    job = await read(mail, waiting)
+    assert (job.state, job.attempt, len(job.errors)) == (State.WAITING, 0, 5)
+
+
+async def let_be_tried(engine, clock):
+    await engine.beat(WORKER, MAIL.reset + 30)
+    clock.advance(MAIL.reset)
+
+
+async def claimed_of(engine):
+    await engine.enqueue([new(lane=GROUP)])
+    return await claim(engine)
 
 
 async def test_while_open_its_jobs_are_not_claimed_and_burn_nothing(mail):

@@ -27,7 +27,8 @@ from conformance.kit import (
     state,
     want,
 )
-from penstock.engine import Group, GroupState, LaneState
+from penstock.engine import DECLARED_FOR, Group, GroupState, LaneState
+from penstock.model.breaker import Breaker
 from penstock.model.lanes import group_name, limited_lane
 from penstock.model.limits import Limit
 from penstock.model.outcome import Cancelled, Released
@@ -289,13 +290,15 @@ async def test_keys_may_hold_anything(engine, worker):
 async def test_groups_tell_what_runs_under_them(engine, worker):
     declared = [
         Group(QUEUE, limit=Limit(rate=5.0, burst=2, concurrency=7)),
-        Group(GROUP, limit=TWO, per_key=Limit(0.5, 1, 3), needs=("mail", "sms")),
+        Group(GROUP, limit=TWO, per_key=Limit(0.5, 1, 3, "1/2s"), needs=("mail", "sms")),
+        Group(group_name(QUEUE, "plain"), limit=Limit(1.0, said="60/m")),
     ]
     await engine.put_groups(declared)
     await engine.put_groups([declared[0]])
     await engine.enqueue(news(1, lane=lane("a")) + news(1))
     await claim(engine)
-    assert await engine.groups() == [GroupState(declared[0], 2, None), GroupState(declared[1], 1, None)]
+    active = (2, 1, 0)
+    assert await engine.groups() == [GroupState(*each, None) for each in zip(declared, active, strict=True)]
 
 
 async def test_lanes_are_listed_by_name_with_what_waits_and_runs(engine, worker):
@@ -374,3 +377,50 @@ async def test_a_limit_holds_over_several_engines_at_once(make_engine):
     assert sorted(done) == ids(jobs)
     assert most.pop(GROUP) <= 12
     assert max(most.values()) <= 2
+
+
+# -- what nobody declares any more --------------------------------------------------------------------
+
+
+async def test_a_group_that_bounds_nothing_is_not_listed_and_the_rest_is_kept(engine, worker):
+    await engine.put_groups([Group(GROUP, limit=TWO), Group(QUEUE, limit=TWO)])
+    await engine.put_groups([Group(GROUP)])
+    assert [state.group.name for state in await engine.groups()] == [QUEUE]
+    await engine.tidy()
+    assert [state.group.name for state in await engine.groups()] == [QUEUE]
+
+
+async def test_what_nobody_declares_any_more_is_let_go_of(engine, worker, clock):
+    await engine.put_breakers([Breaker(name="mail"), Breaker(name="sms")])
+    kept = Group(group_name(QUEUE, "kept"), limit=TWO, needs=("sms",))
+    await engine.put_groups([Group(QUEUE, limit=TWO), Group(GROUP, limit=TWO, needs=("mail",)), kept])
+    clock.advance(DECLARED_FOR / 2)
+    await engine.tidy()
+    assert len(await engine.groups()) == 3
+    await engine.put_groups([kept])
+    clock.advance(DECLARED_FOR / 2)
+    await engine.tidy()
+    assert [state.group for state in await engine.groups()] == [kept]
+    await engine.tidy()
+    assert [state.breaker.name for state in await engine.breakers()] == ["sms"]
+
+
+@pytest.mark.parametrize("of_queue", [False, True], ids=["lane", "queue"])
+async def test_limits_that_nobody_declares_any_more_hold_while_jobs_are_under_them(engine, clock, of_queue):
+    name, where = (QUEUE, None) if of_queue else (GROUP, GROUP)
+    await engine.put_groups([Group(name, limit=Limit(concurrency=1))])
+    await engine.enqueue(news(2, lane=where))
+    clock.advance(DECLARED_FOR + 1)
+    await register(engine)
+    await engine.tidy()
+    [held] = await claim(engine)
+    await engine.tidy()
+    assert await claim(engine) == []
+    assert len(await engine.groups()) == 1
+    await settle(engine, held)
+    [last] = await claim(engine)
+    await settle(engine, last)
+    clock.advance(60)  # what the lane owes is worked off
+    await engine.tidy()
+    await engine.tidy()
+    assert await engine.groups() == []

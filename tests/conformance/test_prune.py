@@ -238,3 +238,16 @@ async def test_jobs_of_a_schedule_that_was_removed_are_kept_with_those_of_their_
     assert await engine.prune(EVERYTHING, 10) == 2
     assert await counts(engine) == await counts(engine, "other") == {}
     assert not (await engine.enqueue([new(key="k1")]))[0].duplicate
+
+
+async def test_jobs_of_a_schedule_that_keeps_nothing_apart_any_more_are_kept_with_those_of_their_queue(
+    engine, worker
+):
+    rows = [ScheduleRow(id=name, spec="{}", source="shop") for name in ("nightly", "hourly")]
+    await engine.put_schedules(rows)
+    job = await finish(engine, ties=OF_SCHEDULE)
+    other = await finish(engine, ties=Ties(shelf="@hourly"))
+    await engine.tidy(["nightly"])
+    assert await left(engine) == [job.id, other.id]
+    assert await engine.prune(EVERYTHING, 10) == 1
+    assert await left(engine) == [other.id]

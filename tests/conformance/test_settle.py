@@ -29,7 +29,7 @@ from conformance.kit import (
 from penstock.engine import Settled
 from penstock.model.outcome import Cancelled, Completed, Failed, Released
 from penstock.model.priority import Priority
-from penstock.model.states import State
+from penstock.model.states import State, Status
 
 # -- what each outcome means ------------------------------------------------------------------------
 
@@ -164,6 +164,23 @@ async def test_a_cancelled_run_keeps_the_reason(engine, worker):
 async def test_a_snoozed_job_says_why(engine, worker):
     held = await finish(engine, outcome=snoozed(60))
     assert (await read(engine, held.id)).note == "later"
+
+
+async def test_a_snoozed_job_has_started_and_stays_so(engine, worker, clock):
+    held = await take(engine)
+    first = clock.now()
+    clock.advance(1)
+    await settle(engine, held, snoozed(), ran_for=0.001)
+    job = await read(engine, held.id)
+    assert (job.attempt, job.started_at, job.status) == (0, first, Status.PROCESSING)
+    clock.advance(1)
+    [again] = await claim(engine)
+    await settle(engine, again, Released())
+    assert (await read(engine, held.id)).started_at == first
+    clock.advance(1)
+    [last] = await claim(engine)
+    await settle(engine, last, Completed())
+    assert (await read(engine, held.id)).started_at == first
 
 
 async def test_snoozing_for_ever_never_spends_an_attempt(engine, worker):

@@ -199,3 +199,18 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
         targets = re.findall(r"\]\(([^)\s#]+\.md)[^)]*\)", page.read_text())
         todo += [(page.parent / target).resolve() for target in targets if "://" not in target]
     assert {page.resolve() for page in PAGES} <= seen
+
+
+def test_the_page_on_alerts_has_every_rule_and_every_name_and_its_file_is_read() -> None:
+    from penstock.alerts.loading import parse
+    from penstock.alerts.names import NAMES
+    from penstock.alerts.rules import BUILT_IN
+
+    page = (DOCS / "alerts.md").read_text()
+    for rule in BUILT_IN.values():
+        assert f"| `{rule.name}` | `{rule.condition.text}`" in page
+    assert [name for name in NAMES if f"`{name}`" not in page] == []
+    example = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0]
+    variables = dict.fromkeys(re.findall(r"\$([A-Z_]+)", example), "smtp://a-long-enough-value")
+    found = parse(example, variables)
+    assert found.channels.keys() == {"slack", "pagerduty", "mail", "ops"}

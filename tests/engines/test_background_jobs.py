@@ -14,6 +14,7 @@ from conftest import make_place
 from penstock.engine import Engine, Retention
 from penstock.model.clock import FakeClock
 from penstock.model.outcome import Cancelled, Completed
+from penstock.model.record import Record
 
 COLUMNS = [
     "id",
@@ -75,6 +76,45 @@ async def life(engine: Engine) -> dict[str, tuple[str, int, str | None]]:
         running.id: ("processing", 1, None),
         waiting: ("pending", 0, None),
     }
+
+
+DETAILED = 'duplicate key value violates "once"\nDETAIL:  Key (email)=(ana@example.com) already exists.'
+TOLD = [
+    (DETAILED, 'Boom: duplicate key value violates "once"'),
+    ("\n\t first\r\nsecond", "Boom: first"),
+    ("ä" * 2_000, "Boom: " + "ä" * 494),
+    ("", "Boom: "),
+]
+
+
+@pytest.mark.parametrize(("message", "told"), TOLD, ids=["detail", "lines", "long", "empty"])
+async def test_an_error_is_told_in_one_bounded_line_without_the_values_behind_it(
+    place: Place, clock: FakeClock, message: str, told: str
+) -> None:
+    engine = place.engine(clock)
+    await engine.migrate()
+    await engine.open()
+    await register(engine)
+    again = await take(engine)
+    await settle(engine, again, retried(60, message))
+    lost = await take(engine)
+    await settle(engine, lost, failed(message=message))
+    unwanted = await take(engine)
+    await settle(engine, unwanted, Cancelled(f" {told}\nand more"))
+    for _ in range(2):
+        found = dict(ask(place, "select id, error_message from BACKGROUND_JOBS")[1])
+        assert {str(job): line for job, line in found.items()} == dict.fromkeys(
+            (again.id, lost.id, unwanted.id), told
+        )
+        for ended in (lost, unwanted):
+            record = await engine.history(ended.id)
+            assert record is not None
+            assert record.error_message == told
+        await engine.prune(Retention(QUEUE, keep_completed=0, keep_failed=0), 10)
+    job = await engine.get(again.id)
+    assert job is not None
+    assert (job.errors[-1]["message"], Record.of(job).error_message) == (message, told)
+    await engine.close()
 
 
 @pytest.mark.parametrize("keep", [None, 0], ids=["kept", "pruned"])

@@ -83,9 +83,9 @@ async def touched(call: Call, schema: str) -> dict[str, int]:
     """The rows of each table that a call reads, functions included, run and rolled back; none by a scan."""
     counted = "select relname, seq_scan, idx_tup_fetch from pg_stat_xact_user_tables where schemaname = %s"
     async with await connect() as connection, connection.transaction(force_rollback=True):
-        await connection.execute("set local enable_seqscan = off")  # as in the engine's sessions, and below
+        await connection.execute("set local enable_seqscan = off")  # as in the engine's sessions
         await connection.execute("set local plan_cache_mode = force_generic_plan")
-        await connection.execute(call.sql.encode(), call.values)
+        await connection.execute(call.sql.encode(), call.values, prepare=True)
         rows = await (await connection.execute(counted, [schema])).fetchall()
     assert not any(scans for table, scans, _ in rows if table in ("jobs", "finished", "keys"))
     return {table: fetched or 0 for table, _, fetched in rows}
@@ -140,7 +140,7 @@ SWEEPS: dict[str, dict[str, Any]] = {
     "forget": {"limit": 100, "keep": 500, "older_than": 7_200_000.0},
     "held": {"workers": ["nobody"], "limit": 100},
     "beat": {"worker": "nobody", "ttl": 1.0},
-    "unshelve": {},
+    "unshelve": {"unshelved": ["nightly"]},
     "oldest": {"lanes": 1_000},
 }
 
@@ -259,3 +259,9 @@ async def test_completed_jobs_of_a_rare_task_cost_the_pages_they_are_on(crowded)
     text = await plan(page(crowded, JobFilter(task=RARE, state=State.COMPLETED)))
     assert "Bitmap Index Scan on finished_task" in text
     assert most_rows(text) <= MANY / 5
+
+
+async def test_listing_active_jobs_reads_no_job_that_waits(crowded):
+    await claim(crowded, limit=20)
+    read = await touched(page(crowded, JobFilter(queue=QUEUE, state=State.ACTIVE)), crowded.schema)
+    assert 20 <= read["jobs"] < MANY / 10

@@ -113,6 +113,7 @@ PATTERNS = [
     "totals",
     "feed",
     "feeding",
+    "declared",
 ]
 
 

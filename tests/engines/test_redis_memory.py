@@ -129,7 +129,7 @@ async def test_a_record_that_is_gone_is_reported_and_makes_no_phantom(own_server
 DELETED = (
     "jobs", "runs", "counts", "kinds", "delayed", "keys", "workers", "held:worker-1", "dead", "more", "edges",
     "blocked", "flows", "flowlist", "limited", "standing", "grouped", "groups", "turn:default>task",
-    "ready:default", "schedules", "due", "breakers", "circuits",
+    "ready:default", "schedules", "due", "breakers", "circuits", "declared",
 )  # fmt: skip
 
 

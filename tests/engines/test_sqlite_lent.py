@@ -8,16 +8,18 @@ import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
+import aiosqlite
 import pytest
 
 from conformance.kit import counts, new, put, state
 from penstock.engines.sqlite.engine import SqliteEngine
 from penstock.engines.sqlite.lent import SqliteOnLent
 from penstock.engines.sqlite.lock import FileLock
-from penstock.lent.sqlite import Sqlite
+from penstock.lent.sqlite import Aiosqlite, Sqlite
 from penstock.model.clock import EngineClock
-from penstock.model.errors import EngineUnavailable
+from penstock.model.errors import EngineUnavailable, InvalidOption
 from penstock.model.states import State
 
 
@@ -66,6 +68,41 @@ async def test_who_cannot_begin_is_told_after_his_own_patience_while_the_engine_
     assert await counts(engine) == {State.WAITING: 3}
     first.close()
     second.close()
+
+
+def closed(connection: sqlite3.Connection) -> None:
+    connection.close()
+
+
+def query_only(connection: sqlite3.Connection) -> None:
+    connection.execute("pragma query_only = on")
+
+
+@pytest.mark.parametrize(
+    ("mode", "done_to_it", "why"),
+    [("rw", closed, "closed; lend"), ("rw", query_only, "query_only = off"), ("ro", None, "mode=ro")],
+)
+async def test_a_connection_that_cannot_write_is_refused_with_what_to_do(
+    engine: SqliteEngine, verbs: SqliteOnLent, tmp_path: Path, mode: str, done_to_it: Any, why: str
+) -> None:
+    connection = sqlite3.connect(f"file:{tmp_path}/jobs.db?mode={mode}", uri=True)
+    if done_to_it:
+        done_to_it(connection)
+    with pytest.raises(InvalidOption, match=why):
+        verbs.enqueue(Sqlite(connection), [new()])
+    connection.close()
+    with pytest.raises(InvalidOption, match="closed; lend"):
+        Sqlite(connection).begin()
+    assert await counts(engine) == {}
+
+
+async def test_a_closed_connection_of_aiosqlite_is_refused_with_what_to_do(
+    engine: SqliteEngine, verbs: SqliteOnLent, tmp_path: Path
+) -> None:
+    connection = await aiosqlite.connect(tmp_path / "jobs.db")
+    await connection.close()
+    with pytest.raises(InvalidOption, match="closed; lend"):
+        await verbs.aenqueue(Aiosqlite(connection), [new()])
 
 
 async def test_a_busy_engine_does_not_starve_the_caller(

@@ -9,7 +9,7 @@ import pytest
 from penstock import Penstock, SchemaMissing
 from penstock.table.migration import plan
 from penstock.table.values import Refused
-from table.kit import Books
+from table.kit import Books, PostgresBooks
 
 
 async def test_work_without_the_columns_is_refused_with_the_sql_to_add_them(books: Books) -> None:
@@ -147,11 +147,65 @@ def test_a_view_is_no_table(books: Books) -> None:
         plan(store.table, store.shape(), store.dialect)
 
 
-def test_a_column_of_a_type_that_cannot_hold_it_is_refused(postgres_books: Books) -> None:
-    postgres_books.sql("alter table invoices add column started_at bigint")
+@pytest.mark.parametrize(
+    ("column", "kind", "wanted"),
+    [
+        ("attempts", "text", "integer; name another column with attempts_column="),
+        ("stuck", "double precision", "integer"),
+        ("started_at", "bigint", "time.*started_column="),
+        ("retry_at", "integer", "retry_column="),
+        ("claim", "numeric", "token_column="),
+        ("error", "integer", "error_column="),
+        ("status", "integer", "status_column="),
+    ],
+)
+async def test_a_column_of_a_type_that_cannot_hold_it_is_refused(
+    books: Books, column: str, kind: str, wanted: str
+) -> None:
+    if column == "status":
+        books.sql("alter table invoices drop column status")
+    books.sql(f"alter table invoices add column {column} {kind}")
+    books.declare(migrate=False)
+    with pytest.raises(
+        SchemaMissing, match=f"(?i)'{column}' of 'invoices' is {kind}, and would have .*{wanted}"
+    ):
+        await books.app.table_worker().run(burst=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("character(20)", "is character, and"),
+        ("varchar(8)", "has room for 8 characters, and 'completed' has more"),
+        ("mood", "'queued'.*is none of the values of .*mood: sad, happy"),
+    ],
+)
+def test_a_status_that_has_no_room_for_our_words_is_refused(
+    postgres_books: Books, kind: str, why: str
+) -> None:
+    postgres_books.sql("create type mood as enum ('sad', 'happy')")
+    postgres_books.sql(f"alter table invoices drop column status, add column status {kind}")
     store = postgres_books.declare(migrate=False)
-    with pytest.raises(SchemaMissing, match="'started_at' of 'invoices' is bigint"):
+    with pytest.raises(SchemaMissing, match=why):
         plan(store.table, store.shape(), store.dialect)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "at"),
+    [("bigint", "timestamp"), ("smallint", "timestamptz"), ("whole", "moment"), ("int", "local")],
+)
+async def test_columns_of_the_users_own_types_are_worked_with(books: Books, attempts: str, at: str) -> None:
+    if isinstance(books, PostgresBooks):
+        books.sql("create domain whole as integer")
+        books.sql("create domain moment as timestamptz")
+        books.sql("create domain local as timestamp")
+        books.sql("create type progress as enum ('queued', 'started', 'completed', 'failed')")
+        books.sql("alter table invoices alter column status type progress using status::progress")
+    books.sql(f"alter table invoices add column attempts {attempts}")
+    books.sql(f"alter table invoices add column started_at {at}")
+    books.invoices(2)
+    assert await books.work() == 2
+    assert books.rows("status, attempts") == [("completed", 1), ("completed", 1)]
 
 
 def test_the_case_of_a_name_means_nothing_in_sqlite(app_on_capitals: Penstock) -> None:

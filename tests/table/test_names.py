@@ -171,3 +171,8 @@ def test_a_table_is_declared_once_unless_it_is_named(app: Penstock) -> None:
     assert list(app.tables) == ["invoices", "second_step"]
     with pytest.raises(InvalidOption, match="there is: invoices, second_step"):
         app.table_worker(["third_step"])
+
+
+def test_an_option_that_there_is_not_is_refused_by_its_name(books: Books) -> None:
+    with pytest.raises(InvalidOption, match="no option 'bach'"):
+        books.declare(migrate=False, bach=5)

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from penstock.model.errors import InvalidOption, LeaseLost
+from penstock.table import tally
+from penstock.table.tally import tallies
 from penstock.table.values import Duplicate, Ended, Ending, Recovered, Refused
 from table.kit import Books, complete
 
@@ -302,11 +304,49 @@ def test_the_tally_counts_by_status_the_stuck_and_the_delayed(books: Books) -> N
     one, _ = store.claim(2)
     store.end(one, Ending(status="queued", error="x", delay=60.0))
     books.clock.advance(600)
-    found = {tally.status: tally for tally in store.tallies()}
+    found = {each.status: each for each in tallies(store)}
     queued, started = found["queued"], found["started"]
     assert (queued.rows, queued.delayed, queued.stuck) == (3, 1, 0)
     assert str(queued.first).startswith("2026-01-01 00:00:01")
     assert (started.rows, started.delayed, started.stuck) == (1, 0, 1)
+
+
+def test_the_tally_of_a_large_table_is_an_estimate_but_for_what_an_index_tells(books: Books) -> None:
+    store = books.declare()
+    books.sql(
+        "with recursive n (i) as (select 1 union all select i + 1 from n where i < 40000) "
+        "insert into invoices (id, total, created_at, status) "
+        "select i, 1, '2026-01-01 00:00:00', case when i % 4 = 0 then 'failed' else 'completed' end from n"
+    )
+    books.sql("update invoices set status = 'queued' where id in (7, 9, 11)")
+    store.claim(1)
+    found = {each.status: each for each in tallies(store)}
+    assert [(found[s].rows, found[s].about) for s in ("queued", "started")] == [(2, False), (1, False)]
+    assert 25_000 < found["completed"].rows < 35_000
+    assert 7_000 < found["failed"].rows < 13_000
+    assert found["failed"].about
+    assert found["completed"].about
+
+
+@pytest.mark.parametrize("books", ["sqlite"], indirect=True)
+def test_the_tally_of_a_large_table_looks_through_none_of_it(books: Books) -> None:
+    """On PostgreSQL the sample is the server's own."""
+    store = books.declare()
+    with store.transaction() as tx:
+        values = {"now": None, "most": 10, "after": 1.0, "pages": 1, "picks": 5}
+        for verb in ("counted", "sample"):
+            for line in tx.fetch(f"explain query plan {store._sql[verb]}", values):
+                assert "SCAN invoices" not in str(line) or "USING" in str(line), line
+
+
+@pytest.mark.parametrize("books", ["sqlite"], indirect=True)
+def test_a_table_without_rowid_is_counted_whole(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tally, "EXACT", 2)
+    books.sql("drop table invoices")
+    books.sql("create table invoices (id integer primary key, total, created_at text, status) without rowid")
+    books.invoices(4)
+    [queued] = tallies(books.declare())
+    assert (queued.rows, queued.about) == (4, False)
 
 
 def test_rows_are_completed_together_and_one_that_cannot_be_spoils_no_other(books: Books) -> None:

@@ -7,6 +7,7 @@ import logging
 import threading
 from typing import Any
 
+import psycopg
 import pytest
 
 from penstock import NoOp, Snooze, Unrecoverable
@@ -160,6 +161,36 @@ async def test_a_plain_function_writes_in_its_own_transaction(books: Books) -> N
 
     await books.work(process)
     assert (books.receipts(), books.statuses()) == ([(1, "own")], ["completed"])
+
+
+async def test_a_handler_cannot_end_its_transaction_and_nothing_of_it_is_kept(books: Books) -> None:
+    books.invoices(2)
+
+    def process(ctx: SyncRowContext, row: Any) -> None:
+        with ctx.transaction() as tx:
+            execute = tx.execute if row.id == 1 else tx.connection.execute
+            execute("savepoint here")
+            execute(f"insert into {books.output} (invoice_id, text) values ({row.id}, 'own')")
+            execute("commit")
+
+    await books.work(process)
+    assert books.receipts() == []
+    for status, error in books.rows("status, error"):
+        assert status == "failed"
+        assert "InvalidOption: commit: the work of ctx.transaction() is committed" in error
+
+
+async def test_a_transaction_in_which_a_statement_failed_completes_no_row(postgres_books: Books) -> None:
+    postgres_books.invoices(1)
+
+    def process(ctx: SyncRowContext, row: Any) -> None:
+        with ctx.transaction() as tx, pytest.raises(psycopg.Error):
+            tx.execute("select 1 / 0")
+
+    await postgres_books.work(process, retry="none")
+    [(status, error)] = postgres_books.rows("status, error")
+    assert status == "failed"
+    assert "nothing of it can be kept" in error
 
 
 async def test_what_is_raised_or_returned_after_the_transaction_changes_nothing(

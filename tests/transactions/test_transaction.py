@@ -115,17 +115,32 @@ async def test_an_error_in_the_block_undoes_the_work_and_fails_the_run(shop: Sho
     assert await shop.charges() == [7]
 
 
-async def test_a_statement_that_ends_the_transaction_in_its_block_fails_the_job(
-    shop: Shop, handler: Handler
+@pytest.mark.parametrize("statement", ["commit", "ROLLBACK", "begin", " end ", "/* now */ commit;"])
+async def test_a_statement_that_would_end_the_transaction_is_refused_and_nothing_is_kept(
+    shop: Shop, handler: Handler, statement: str
 ) -> None:
     async def charge(_: Any, tx: Any, n: int) -> None:
         await ready(tx.execute(shop.insert, (n,)))
-        await ready(tx.execute("commit"))
+        await ready(tx.execute(statement))
+        await ready(tx.execute(shop.insert, (n + 1,)))
 
     job = await handler.run(charge)
     assert (job.state, job.attempt) == (State.FAILED, 1)
     assert [error["type"] for error in job.errors] == ["InvalidOption"]
-    assert await shop.charges() == [7]
+    assert "when the block ends" in str(shop.errors)
+    assert await shop.charges() == []
+
+
+async def test_savepoints_undo_a_part_of_the_work(shop: Shop, handler: Handler) -> None:
+    async def charge(_: Any, tx: Any, n: int) -> None:
+        for statement in ("savepoint here", shop.insert, "rollback to savepoint here", "release here"):
+            await ready(tx.execute(statement, (n,) if statement == shop.insert else ()))
+        with pytest.raises(InvalidOption):
+            await ready(tx.connection.execute("commit"))
+        await ready(tx.execute(shop.insert, (n + 1,)))
+
+    job = await handler.run(charge)
+    assert (job.state, await shop.charges(), shop.errors) == (State.COMPLETED, [8], [])
 
 
 async def test_a_signal_in_the_block_means_what_it_always_means(shop: Shop, handler: Handler) -> None:

@@ -219,7 +219,7 @@ def test_running_and_parked_jobs_and_workers_are_shown_as_they_are(run: Run, sho
     held, lost = asyncio.run(prepare())
     assert "40 % half" in run("jobs", "--state", "active").out
     assert [job["id"] for job in run("jobs", "--parked", "--json").json] == [lost]
-    assert "parked until a worker comes" in run("job", lost).out
+    assert "penstock why" in run("job", lost).out
     assert "1 parked, not declared" in run("queues").out
     workers = run("workers")
     assert "host:1" in workers.out

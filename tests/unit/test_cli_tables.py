@@ -76,11 +76,27 @@ def test_status_counts_rows_as_a_table_and_as_json(run: Run, books: Books) -> No
         {
             "table": "invoices",
             "counts": {"draft": 1, "queued": 1},
+            "estimated": [],
             "stuck": 0,
             "delayed": 0,
             "oldest_queued": "2026-01-01 10:00:00",
         }
     ]
+
+
+def test_status_says_which_numbers_are_estimates(run: Run, books: Books) -> None:
+    run("table", "apply")
+    books.sql(
+        "with recursive n (i) as (select 1 union all select i + 1 from n where i < 20000) "
+        "insert into invoices (status, created_at) select 'completed', '2026-01-02' from n"
+    )
+    said = run("table", "status").out
+    assert "about 2" in said or "about 1" in said
+    assert "first: 2026-01-01 10:00:00" in said
+    [found] = run("table", "status", "--json").json
+    assert "completed" in found["estimated"]
+    assert "queued" not in found["estimated"]
+    assert found["counts"]["queued"] == 1
 
 
 @pytest.mark.parametrize("words", [("status",), ("work",)])

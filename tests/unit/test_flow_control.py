@@ -21,11 +21,11 @@ from penstock import (
     Unrecoverable,
 )
 from penstock.engine import Group
-from penstock.model.breaker import Circuit
+from penstock.model.breaker import Breaker, Circuit
 from penstock.model.job import NewJob
 from penstock.model.limits import Limit
 from penstock.model.states import State
-from penstock.runtime.announce import announce
+from penstock.runtime.announce import announce, declare_again
 from penstock.tasks.ids import new_id
 from penstock.testing import sandbox
 
@@ -107,9 +107,29 @@ async def test_limits_that_are_not_declared_any_more_are_let_go(app):
         await announce(app.engine, app.registry)
         assert {s.group.name: s.group.limit for s in await app.engine.groups()} == {
             "default>strangers-task": Limit(concurrency=1),
-            "default>plain": Limit(),
-            "paced": Limit(0.5, 1),
+            "paced": Limit(0.5, 1, said="1/2s"),
         }
+
+
+async def test_what_is_still_wanted_is_declared_again_but_not_what_another_release_has_changed(app):
+    app.breaker("mail")
+    app.breaker("sms")
+    app.queue("paced", rate="1/2s")
+
+    @app.task(needs="mail", concurrency=3)
+    def send() -> None: ...
+
+    async with sandbox(app) as box:
+        await announce(app.engine, app.registry)
+        newer = Group("default>send", limit=Limit(concurrency=9), needs=("mail",))
+        await app.engine.put_groups([newer])
+        await app.engine.put_breakers([Breaker(name="sms", threshold=9)])
+        box.advance(days=6)
+        await declare_again(app.engine, app.registry)
+        box.advance(days=2)
+        await app.engine.tidy()
+        assert [state.group.name for state in await app.engine.groups()] == ["paced"]
+        assert [state.breaker.name for state in await app.engine.breakers()] == ["mail"]
 
 
 async def test_a_service_that_asks_to_slow_down_cools_the_whole_key(app):

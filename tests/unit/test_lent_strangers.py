@@ -28,6 +28,12 @@ def test_what_is_no_connection_is_refused_with_the_kinds_that_are(stranger: obje
         lent(stranger)
 
 
+def test_psycopg2s_own_connection_is_refused_with_what_can_be_lent_instead() -> None:
+    connection = type("connection", (), {"__module__": "psycopg2.extensions"})()
+    with pytest.raises(InvalidOption, match=r"psycopg2.*SQLAlchemy's or Django's around it.*psycopg 3"):
+        lent(connection)
+
+
 def test_a_subclass_of_a_known_connection_is_known() -> None:
     class Own(sqlite3.Connection): ...
 

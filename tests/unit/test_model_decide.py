@@ -234,3 +234,24 @@ def test_a_lost_job_with_one_attempt_is_dead():
     assert isinstance(outcome, Failed)
     assert (outcome.reason, outcome.rescued) == ("crashed", True)
     assert isinstance(judge(held(max_attempts=1, started=False)), Released)
+
+
+def test_a_probe_that_finds_the_service_down_costs_its_job_no_attempt_not_even_the_last():
+    down = Failure("ConnectionError", "refused")
+    for attempt in (1, 3):
+        outcome = decide(run(attempt=attempt, probe=True), down, Retry.fixed(3, 5))
+        assert (outcome.state, outcome.delay >= 5, outcome.refund) == (State.DELAYED, True, True)
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [
+        (
+            Failure("ValueError", "bad", failure_class=FailureClass.INVALID_INPUT, retry=False),
+            "invalid-input",
+        ),
+        (Failure("RateLimited", "slow", failure_class=FailureClass.RATE_LIMIT), "exhausted"),
+    ],
+)
+def test_a_probe_that_fails_for_another_reason_ends_like_any_run(failure, reason):
+    assert decide(run(attempt=3, probe=True), failure, POLICY).reason == reason

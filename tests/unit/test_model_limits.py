@@ -20,7 +20,7 @@ from penstock.model.limits import NO_LIMIT, Limit, in_words, opens_in, parse_rat
     ],
 )
 def test_a_rate_is_so_many_starts_in_a_time(text, rate, burst):
-    assert parse_rate("rate", text) == Limit(pytest.approx(rate), burst)
+    assert parse_rate("rate", text) == Limit(pytest.approx(rate), burst, said=text.replace(" ", ""))
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,8 @@ def test_without_a_rate_nothing_is_counted():
         (NO_LIMIT, ""),
         (Limit(30.0, 3), "30/s, 3 at once"),
         (Limit(0.5, 1), "30/min"),
+        (Limit(0.5, 1, said="1/2s"), "1/2s"),
+        (parse_rate("rate", "30 / m"), "30/m"),
         (Limit(1 / 7, 1, 2), "1/7 s; 2 active"),
         (Limit(concurrency=2_000), "2,000 active"),
     ],

@@ -290,7 +290,7 @@ async def test_recovering_all_is_spread_over_time_by_the_rate(
 async def test_recovering_all_goes_over_many_pages_and_stops_at_its_limit(
     app: Penstock, ops: Ops, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("penstock.ops.MAX_PAGE", 2)
+    monkeypatch.setattr("penstock.dead_letters.MAX_PAGE", 2)
     await dead(app, 7)
     assert len([x async for x in ops.recover_all(DeadFilter(), limit=3)]) == 3
     assert await ops.dead_count() == 4

@@ -13,7 +13,7 @@ from penstock.engine import Retention
 from penstock.model.job import NewJob, Ties, Window
 from penstock.runtime.announce import announce
 from penstock.tasks.schedules import name_of
-from penstock.tasks.spec import Spec, read_spec, retentions
+from penstock.tasks.spec import Spec, read_spec, retentions, unshelved
 from penstock.testing import FakeClock, sandbox
 
 NOON = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
@@ -337,3 +337,12 @@ async def test_what_schedules_keep_is_read_from_what_is_stored():
     async with sandbox(one):
         found = list(retentions(await one.engine.schedules()))
     assert found == [Retention("@a", 1, 2, 86_400)]
+
+
+async def test_a_schedule_that_keeps_nothing_apart_any_more_has_no_shelf(app):
+    async with sandbox(app):
+        build = app.tasks["build"]
+        await app.aupsert_schedule("kept", build, every=60, keep_completed=3)
+        await app.aupsert_schedule("dropped", build, every=60, keep_completed=3)
+        await app.aupsert_schedule("dropped", build, every=60)
+        assert unshelved(await app.engine.schedules()) == ["dropped"]

@@ -31,7 +31,7 @@ def test_a_queues_own_limit_leaves_its_jobs_in_the_open_lane(app):
     def send(to: str) -> None: ...
 
     assert lane_of(send, to="ana") is None
-    assert app.registry.groups() == (Group("email", limit=Limit(30.0, 3, 4)),)
+    assert app.registry.groups() == (Group("email", limit=Limit(30.0, 3, 4, "30/s")),)
 
 
 def test_a_task_with_limits_has_a_lane_of_its_own(app):
@@ -39,7 +39,7 @@ def test_a_task_with_limits_has_a_lane_of_its_own(app):
     def call(n: int) -> None: ...
 
     assert lane_of(call, n=1) == "default>call"
-    assert app.registry.groups() == (Group("default>call", limit=Limit(0.5, 1, 3)),)
+    assert app.registry.groups() == (Group("default>call", limit=Limit(0.5, 1, 3, "1/2s")),)
 
 
 def test_with_a_key_each_has_a_lane_and_limits_of_its_own(app):
@@ -61,7 +61,7 @@ def test_tasks_of_a_queue_share_its_keys(app):
     def embed(provider: str, text: str) -> None: ...
 
     assert lane_of(ask, provider="x") == lane_of(embed, provider="x", text="t") == "ai>>x"
-    assert app.registry.groups() == (Group("ai>", per_key=Limit(10.0, 1)),)
+    assert app.registry.groups() == (Group("ai>", per_key=Limit(10.0, 1, said="10/s")),)
 
 
 def test_the_nearest_limit_per_key_counts(app):
@@ -94,7 +94,7 @@ def test_a_task_that_needs_a_service_keeps_the_keys_of_its_queue(app):
     def draw(provider: str) -> None: ...
 
     assert lane_of(draw, provider="x") == "ai>draw>x"
-    assert Group("ai>draw", per_key=Limit(10.0, 1), needs=("gpu",)) in app.registry.groups()
+    assert Group("ai>draw", per_key=Limit(10.0, 1, said="10/s"), needs=("gpu",)) in app.registry.groups()
 
 
 @pytest.mark.parametrize(
@@ -211,12 +211,12 @@ def test_what_cannot_be_a_breaker_is_refused(app, options):
 def test_the_environment_sets_a_queues_rate(app, monkeypatch):
     monkeypatch.setenv("PENSTOCK_QUEUE_EMAIL_RATE", "5/s")
     monkeypatch.setenv("PENSTOCK_QUEUE_EMAIL_MAX_ACTIVE", "7")
-    assert app.queue("email", rate="30/s").limit == Limit(5.0, 1, 7)
+    assert app.queue("email", rate="30/s").limit == Limit(5.0, 1, 7, "5/s")
 
 
 def test_the_documents_name_for_the_gap_between_starts_works(app, monkeypatch):
     monkeypatch.setenv("JOB_QUEUE_COURSE_GEN_LIMITER_MS", "2000")
-    assert app.queue("course_generation_queue").limit == Limit(0.5, 1)
+    assert app.queue("course_generation_queue").limit == Limit(0.5, 1, said="1/2000ms")
 
 
 def test_the_catalogue_tells_limits(app):

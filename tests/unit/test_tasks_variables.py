@@ -10,6 +10,7 @@ from datetime import time
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from penstock import (
     InvalidOption,
@@ -22,6 +23,7 @@ from penstock import (
     ValueTooLarge,
 )
 from penstock.cli import work
+from penstock.cli.main import app as commands
 from penstock.runtime.options import WorkerOptions
 from penstock.tasks.queues import OPTIONS, PREFIX
 from penstock.tasks.settings import variables_of
@@ -100,22 +102,20 @@ def result_kept() -> bool:
     return asyncio.run(run())
 
 
-def processes() -> int:
-    """As `penstock worker` asks its supervisor for them."""
-    seen: list[int] = []
+def of_worker(name: str) -> Any:
+    """What `penstock worker` asks of its supervisor."""
+    seen: list[Any] = []
 
     async def supervise(told: Any, *, reload: bool, relay: object) -> int:
-        seen.append(told.processes)
+        seen.append(getattr(told, name))
         return 0
 
     before, work._supervise = work._supervise, supervise
     try:
-        work.worker(app="shop:app")
-    except SystemExit:
-        return seen[0]
+        CliRunner().invoke(commands, ["worker", "--app", "shop:app"])
     finally:
         work._supervise = before
-    return 0
+    return seen[0]
 
 
 def ledger_of_redis() -> str | None:
@@ -132,7 +132,7 @@ EFFECTS: dict[str, tuple[str, Callable[[], Any], Any]] = {
     "PENSTOCK_MIGRATE": ("true", lambda: Penstock(MEMORY).settings.migrate, True),
     "PENSTOCK_CONCURRENCY": ("7", lambda: options().slots, 7),
     "JOB_QUEUE_WORKER_CONCURRENCY": ("7", lambda: options().slots, 7),
-    "PENSTOCK_PROCESSES": ("3", processes, 3),
+    "PENSTOCK_PROCESSES": ("3", lambda: of_worker("processes"), 3),
     "PENSTOCK_LEASE": ("12.5", lambda: options().lease, 12.5),
     "PENSTOCK_GRACE": ("0", lambda: options().grace, 0),
     "PENSTOCK_TIMEOUT": ("60", lambda: of_queue().timeout, 60),
@@ -153,6 +153,9 @@ EFFECTS: dict[str, tuple[str, Callable[[], Any], Any]] = {
     "PENSTOCK_KEEP_HISTORY": ("7", lambda: options().keep_history, 7),
     "PENSTOCK_KEEP_HISTORY_FOR": ("60", lambda: options().keep_history_for, 60),
     "PENSTOCK_KEEP_EFFECTS_FOR": ("5000000", effects_kept, 5_000_000),
+    "PENSTOCK_ALERTS": ("off", lambda: options().alerts is None, True),
+    "PENSTOCK_METRICS": ("off", lambda: options().metrics, False),
+    "PENSTOCK_LOG_FORMAT": ("json", lambda: of_worker("log_format"), "json"),
     "PENSTOCK_MAX_ARGS_BYTES": ("30", longest_text, 20),
     "PENSTOCK_MAX_RESULT_BYTES": ("30", result_kept, False),
     "PENSTOCK_QUEUE_COURSE_GEN_CONCURRENCY": ("2", lambda: of_queue("course-gen").concurrency, 2),

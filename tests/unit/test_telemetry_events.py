@@ -30,6 +30,7 @@ def told(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
 @pytest.fixture(autouse=True)
 def everything(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "penstock.jobs")
 
 
 # -- one end ------------------------------------------------------------------------------------------

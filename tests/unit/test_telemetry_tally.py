@@ -234,3 +234,14 @@ async def test_what_may_have_been_counted_is_not_counted_again(
     await account.tell()
     assert counts(await app.engine.totals()) == {"completed": 1}
     assert "metrics of a few seconds are lost" in caplog.text
+
+
+def test_a_failed_run_is_counted_by_the_class_of_its_failure() -> None:
+    tally = Tally()
+    tally.run("email", "send", Retried(1.0, '{"class": "rate_limit"}'), 0.0, 1.0)
+    tally.run("email", "send", Retried(1.0, '{"class": "rate_limit"}'), 0.0, 1.0)
+    tally.run("email", "send", Retried(1.0, '{"type": "KilledWorker"}'), 0.0, 1.0)
+    (sample,) = tally.take(10)
+    assert {name: n for name, n in sample.measures.items() if name.startswith("failure:")} == {
+        "failure:rate_limit": 2
+    }

@@ -231,3 +231,11 @@ async def test_looking_is_no_action(shop: Shop) -> None:
     for path in ("/jobs", "/queues", "/dead-letters", "/dead-letters/count?action=purge", "/schedules"):
         await shop.ask("GET", path)
     assert await actions(shop) == []
+
+
+@pytest.mark.parametrize("reason", ["\x00", "\ud800", "x" * 501])
+async def test_a_reason_that_cannot_be_kept_is_400(shop: Shop, reason: str) -> None:
+    body = '{"reason": ' + ascii(reason).replace("'", '"').replace("\\x00", "\\u0000") + "}"
+    headers = {"content-type": "application/json"}
+    answer = await shop.ask("POST", "/queues/default/pause", content=body.encode(), headers=headers)
+    assert answer.status_code == 400

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypeVar
 
@@ -57,6 +57,17 @@ def with_ops(ref: str | None, ask: Callable[[Ops], Awaitable[T]]) -> T:
 def command(words: str, ref: str | None) -> str:
     """A command as the reader can type it: with --app where this one was given it."""
     return f"penstock {words}" if ref is None else f"penstock {words} --app {ref}"
+
+
+def pairs(option: str, given: Iterable[str]) -> dict[str, str]:
+    """What was given as NAME=VALUE; a value is never told again."""
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InvalidOption(f"{option} takes NAME=VALUE")
+        found[name] = value
+    return found
 
 
 def since(text: str | None) -> datetime | None:

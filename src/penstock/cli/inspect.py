@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -25,6 +25,7 @@ from penstock.cli.output import (
     STYLE,
     ago,
     dead_json,
+    hint,
     job_json,
     listed,
     print_json,
@@ -40,7 +41,7 @@ from penstock.model.job import Job
 from penstock.model.record import Record
 from penstock.model.states import State, Status
 from penstock.model.values import readable
-from penstock.ops import QueueRow
+from penstock.ops import Ops, QueueRow
 from penstock.tasks.catalogue import to_json, to_markdown
 
 PANEL = "Look"
@@ -70,6 +71,12 @@ def jobs(
     parked: Annotated[
         bool, typer.Option("--parked", help="Only what waits for a worker that can run it")
     ] = False,
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arg", metavar="NAME=VALUE", help="Only with this argument; see searchable= of a task"
+        ),
+    ] = None,
     limit: LimitOption = 50,
     after: AfterOption = None,
     as_json: JsonOption = False,
@@ -84,18 +91,31 @@ def jobs(
         since=common.since(since),
         parked=True if parked else None,
     )
-    found = with_ops(app, lambda ops: ops.jobs(where, limit, after))
+    found, more = with_ops(
+        app, lambda ops: _found(ops, where, common.pairs("--arg", arg or ()), limit, after)
+    )
     if as_json:
         print_json([job_json(j) for j in found])
+        if arg and more:
+            hint(f"More may match: add --after {more}")
         return
     print_table(
         ("id", "state", "task", "queue", "attempt", "created", "note"),
         [_job_row(j) for j in found],
-        _no_jobs(where, app),
+        _no_jobs(where, app) if not arg else "None found yet." if more else "No jobs match.",
         spare=("queue", "created", "attempt"),
     )
-    if len(found) == limit:
-        say(f"There may be more: add --after {found[-1].id}", "bright_black")
+    if more:
+        say(f"There may be more: add --after {more}", "bright_black")
+
+
+async def _found(
+    ops: Ops, where: JobFilter, args: Mapping[str, str], limit: int, after: str | None
+) -> tuple[Sequence[Job], str | None]:
+    if args:
+        return await ops.search(where, args, limit, after)
+    found = await ops.jobs(where, limit, after)
+    return found, found[-1].id if len(found) == limit else None
 
 
 def job(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None:

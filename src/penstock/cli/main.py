@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli import (
+    alerts,
     dlq,
     doctor,
     effects,
@@ -66,6 +67,7 @@ for group in (
 ):
     group.register(app)
 app.add_typer(dlq.app, name="dlq", help=dlq.HELP, rich_help_panel="Act")
+app.add_typer(alerts.app, name="alerts", help=alerts.HELP, rich_help_panel="Look")
 
 
 def _show_version(asked: bool) -> None:

@@ -17,6 +17,7 @@ from rich.text import Text
 from penstock.cli.layout import Layout
 from penstock.model.job import DeadLetter, Job
 from penstock.model.record import Record
+from penstock.model.redaction import redacted
 from penstock.model.states import State
 from penstock.model.values import readable
 
@@ -134,8 +135,13 @@ _HOW = {"cause": "caused by", "context": "raised while handling", "member": "wit
 
 
 def complain(text: str) -> None:
-    """An error, on standard error."""
-    errors.print(Text.assemble(("error", "red"), f" {text}"), soft_wrap=True)
+    """An error, on standard error, without secrets."""
+    errors.print(Text.assemble(("error", "red"), f" {redacted(text)}"), soft_wrap=True)
+
+
+def hint(text: str) -> None:
+    """A word to the reader, on standard error: what is on standard output is for programs."""
+    errors.print(Text(text, style="bright_black"), soft_wrap=True)
 
 
 def room() -> int | None:

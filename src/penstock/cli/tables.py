@@ -17,6 +17,7 @@ from penstock.runtime import signals
 from penstock.table.declared import Table
 from penstock.table.migration import Step, check_ready, plan
 from penstock.table.store import Store
+from penstock.table.tally import EXACT, tallies
 from penstock.table.values import Refused, Tally
 
 HELP = "Work on tables of your own: what they need, how far they are."
@@ -54,15 +55,18 @@ def apply(name: NameArgument = None, app: AppOption = None, concurrently: Concur
 
 @group.command("status")
 def status(name: NameArgument = None, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Count the rows of tables by status, the stuck and the oldest queued ones."""
+    """Count the rows of tables by status, the stuck and the oldest queued ones.
+
+    Of a table of more than 10,000 rows the numbers are estimates, where no index tells them; that is said.
+    """
     found = _each(app, name, _tallies)
     if as_json:
-        print_json([_json(table, tallies) for table, tallies in found])
+        print_json([_json(table, by_status) for table, by_status in found])
         return
     rows = [
-        (table.name, tally.status or "(none)", f"{tally.rows:,}", _note(table, tally))
-        for table, tallies in found
-        for tally in tallies
+        (table.name, tally.status or "(none)", _rows(tally), _note(table, tally))
+        for table, by_status in found
+        for tally in by_status
     ]
     print_table(("table", "status", "rows", ""), rows, "No rows.")
 
@@ -146,7 +150,7 @@ def _tallies(store: Store) -> list[Tally]:
     shape = store.shape()
     check_ready(store.table, shape, store.dialect)
     store.prepare(shape)
-    return store.tallies()
+    return tallies(store)
 
 
 def _script(table: Table, steps: list[Step]) -> str:
@@ -155,23 +159,32 @@ def _script(table: Table, steps: list[Step]) -> str:
     return "\n".join(f"-- {table.name}: {step.why}\n{step.sql};\n" for step in steps)
 
 
+def _rows(tally: Tally) -> str:
+    return f"about {tally.rows:,}" if tally.about else f"{tally.rows:,}"
+
+
+def _up_to(count: int) -> str:
+    return f"{count:,}" if count <= EXACT else f"more than {EXACT:,}"
+
+
 def _note(table: Table, tally: Tally) -> str:
     parts = []
     if tally.stuck:
-        parts.append(f"{tally.stuck:,} stuck")
+        parts.append(f"{_up_to(tally.stuck)} stuck")
     if tally.delayed:
-        parts.append(f"{tally.delayed:,} wait for their next attempt")
+        parts.append(f"{_up_to(tally.delayed)} wait for their next attempt")
     if tally.status == table.words.queued and tally.first is not None:
         parts.append(f"first: {tally.first}")
     return ", ".join(parts)
 
 
-def _json(table: Table, tallies: list[Tally]) -> dict[str, Any]:
-    queued = next((t for t in tallies if t.status == table.words.queued), None)
+def _json(table: Table, by_status: list[Tally]) -> dict[str, Any]:
+    queued = next((t for t in by_status if t.status == table.words.queued), None)
     return {
         "table": table.name,
-        "counts": {str(t.status): t.rows for t in tallies},
-        "stuck": sum(t.stuck for t in tallies),
-        "delayed": sum(t.delayed for t in tallies),
+        "counts": {str(t.status): t.rows for t in by_status},
+        "estimated": [str(t.status) for t in by_status if t.about],
+        "stuck": sum(t.stuck for t in by_status),
+        "delayed": sum(t.delayed for t in by_status),
         "oldest_queued": None if queued is None else queued.first,
     }

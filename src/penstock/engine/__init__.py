@@ -24,8 +24,11 @@ A job may start when all of these let it: the group of its queue, the group of i
 has a key, the lane itself, by the group's `per_key`. Each holds for itself: `concurrency`, over its active
 jobs; a rate, as `model/limits.py` counts it, spent at claim and never given back; a cooldown, until which
 nothing starts. A group that `needs` breakers starts nothing while one of them is open, and probes while one
-is half-open. A group nobody has declared has no limits. A new declaration replaces the limits and keeps what
-runs and what was spent. What cannot start is not looked through: a claim costs the same behind a million such
+is half-open. A group nobody has declared has no limits. One that is declared to bound nothing is not listed.
+What is declared, a breaker too, is to be declared again within DECLARED_FOR seconds: `tidy` lets go of groups
+after that, and of those that bound nothing, where no job of theirs waits or runs and what they have spent is
+earned; of breakers, where no group needs them. A new declaration replaces the limits and keeps what runs and
+what was spent. What cannot start is not looked through: a claim costs the same behind a million such
 jobs. Decisions about limits are taken and written in the claim's own atomic step; active jobs are given back
 in the step that ends their run, whichever verb that is. Where limits are declared while jobs of theirs run
 already, those count from then on.
@@ -92,7 +95,9 @@ passed, and beyond that while its job is unfinished or has a dead letter that ma
 job takes over the records of its key. A finished job may be pruned before them.
 
 **Breakers** are kept by the engine, for all workers: `model/breaker.py` is what they mean. A claim under a
-half-open one is a probe, by the job's id. The end of a run is told to the breakers its group needs by
+half-open one is a probe, by the job's id, and is told so (`Claim.probe`): one that finds the service still
+down has its attempt given back (`model/decide.py`), so that no job burns its attempts for all others, however
+long that lasts. The end of a run is told to the breakers its group needs by
 `Outcome.healthy`; every other end of a run, and a rescue, tells them nothing and gives a probe's place back.
 Of several ends in one step any may be told first. Where groups are declared to need a breaker no more, the
 places of their probes are free again.
@@ -102,7 +107,8 @@ places of their probes are free again.
 
 **Shelves.** A finished job is counted and pruned with those of its shelf: its queue's, unless it was put in
 with another. `Retention.queue` may name such a shelf. That of a schedule is `@` and its id: where there is no
-such schedule, `tidy` puts what stands there on the shelves of the queues, in bounded steps.
+such schedule, or it is said to keep nothing apart any more, `tidy` puts what stands there on the shelves of
+the queues, in bounded steps.
 
 **History.** Of every job that has ended there is a Record (`model/record.py`), also when its own record has
 been pruned: `prune` moves what it removes to the history, and a completed job that keeps no record is written
@@ -160,7 +166,7 @@ from typing import Protocol
 from penstock.engine.counting import SERIES_KEPT, Minute, Sample
 from penstock.engine.effects import Effect, EffectFilter, EffectName, EffectRecord
 from penstock.engine.feeding import FEED_KEPT, FeedPage, JobEvent
-from penstock.engine.limiting import Entry, Group, GroupState, LaneState, LimitState
+from penstock.engine.limiting import DECLARED_FOR, Entry, Group, GroupState, LaneState, LimitState
 from penstock.engine.looking import (
     OLDEST_LANES,
     DeadFilter,
@@ -202,6 +208,7 @@ from penstock.model.record import Record
 from penstock.model.states import State
 
 __all__ = [
+    "DECLARED_FOR",
     "FEED_KEPT",
     "OLDEST_LANES",
     "SERIES_KEPT",
@@ -392,8 +399,11 @@ class Engine(Protocol):
         """
         ...
 
-    async def tidy(self) -> None:
-        """Fold counters, checkpoint, drop what is empty: housekeeping that changes no meaning."""
+    async def tidy(self, unshelved: Sequence[str] = ()) -> None:
+        """Fold counters, checkpoint, drop what is empty: housekeeping that changes no meaning.
+
+        `unshelved` are schedules that keep nothing apart.
+        """
 
     # -- operate --------------------------------------------------------------------------------------
     async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:

@@ -13,6 +13,7 @@ from penstock.model.values import check_json
 EVENTS = frozenset({"added", "started", "progress", "completed", "failed", "retrying", "cancelled"})
 
 FEED_KEPT = 10_000
+LISTENER_KIND, LISTENER_KEY = "listener", "feed"  # the note of those who watch, while they do
 MAX_EVENTS = 1_000  # in one call
 MAX_EVENT_BYTES = 4_096  # of a body
 

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from penstock.model.limits import NO_LIMIT, Limit
 
+DECLARED_FOR = 7 * 86_400.0  # seconds
+
 
 class Group(NamedTuple):
     """Lanes under one limit: see "Lanes and limits" above."""
@@ -14,6 +16,10 @@ class Group(NamedTuple):
     limit: Limit = NO_LIMIT  # of all its lanes together
     per_key: Limit = NO_LIMIT  # of each lane that has a key
     needs: tuple[str, ...] = ()  # breakers
+
+    @property
+    def bounds_something(self) -> bool:
+        return self[1:] != (NO_LIMIT, NO_LIMIT, ())
 
 
 class GroupState(NamedTuple):

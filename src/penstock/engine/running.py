@@ -66,6 +66,7 @@ class Orders(NamedTuple):
     given_up: bool = False
     cancel: tuple[CancelOrder, ...] = ()
     paused: frozenset[str] = frozenset()
+    watched: bool = False  # somebody watches the feed: there is a note of LISTENER_KIND, LISTENER_KEY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

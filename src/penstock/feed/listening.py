@@ -13,12 +13,11 @@ import secrets
 from typing import NamedTuple
 
 from penstock.engine import Engine, Note
+from penstock.engine.feeding import LISTENER_KEY as KEY
+from penstock.engine.feeding import LISTENER_KIND as KIND
 
-KIND = "listener"
-KEY = "feed"
 TTL = 15.0  # seconds
 RENEW_EVERY = 5.0
-WORKERS_LOOK_EVERY = 2.0
 CLIENTS_LOOK_EVERY = 5.0
 SETTLED_AFTER = CLIENTS_LOOK_EVERY + 1.0  # seconds from the first note
 

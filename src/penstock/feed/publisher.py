@@ -13,7 +13,6 @@ from penstock.engine import Engine, JobEvent
 from penstock.feed import events
 from penstock.feed.listening import (
     CLIENTS_LOOK_EVERY,
-    WORKERS_LOOK_EVERY,
     break_off,
     jittered,
     somebody_listens,
@@ -84,7 +83,7 @@ class Publisher:
 
 
 class WorkerPublisher(Publisher):
-    """Looks by itself whether somebody listens, so that a job's first event is not late."""
+    """Is told whether somebody listens with each heartbeat, so that a job's first event is not late."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
@@ -101,28 +100,23 @@ class WorkerPublisher(Publisher):
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            look_at = time.monotonic() + jittered(WORKERS_LOOK_EVERY)
-            while (left := look_at - time.monotonic()) > 0:
-                await self._publish_within(left)
-            await self.look()
+            await self._publish()
 
-    async def look(self) -> None:
-        await super().look()
-        if not self.on:
+    def watched(self, on: bool) -> None:
+        """Somebody listens, or nobody does."""
+        self.on = on
+        if not on:
+            self._waiting.clear()
             self._told.clear()
 
     async def last_words(self) -> None:
         self._ripen()
         await super().last_words()
 
-    async def _publish_within(self, seconds: float) -> None:
+    async def _publish(self) -> None:
         if not (self._told or self._waiting):
             self._something.clear()
-            try:
-                async with asyncio.timeout(seconds):
-                    await self._something.wait()
-            except TimeoutError:
-                return
+            await self._something.wait()
         # Each event waits for at least as long as a client takes to tell of the job that it has put in.
         await asyncio.sleep(GATHER)
         try:

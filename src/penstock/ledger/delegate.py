@@ -1,4 +1,4 @@
-"""The verbs that a ledger has no part in."""
+"""The verbs that a ledger has little or no part in."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from penstock.engine import (
     TickRecord,
     WorkerInfo,
 )
+from penstock.ledger.books import Books
 from penstock.model.breaker import Breaker, BreakerState, Circuit
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
@@ -47,6 +48,8 @@ class Fenced(Engine, Protocol):
 
 class Delegate(ABC):
     """Passes on to the engine, which is opened when it is first there."""
+
+    _books: Books
 
     @abstractmethod
     async def _engine(self) -> Fenced:
@@ -82,8 +85,10 @@ class Delegate(ABC):
     async def forget_effects(self, limit: int) -> int:
         return await (await self._engine()).forget_effects(limit)
 
-    async def tidy(self) -> None:
-        await (await self._engine()).tidy()
+    async def tidy(self, unshelved: Sequence[str] = ()) -> None:
+        await (await self._engine()).tidy(unshelved)
+        if unshelved:
+            await self._books.unshelve(unshelved)
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         await (await self._engine()).set_paused(queue, paused)

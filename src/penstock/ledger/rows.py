@@ -11,7 +11,7 @@ from penstock.model.job import DeadLetter, Job, NewJob, Ties, Window
 from penstock.model.lanes import is_parked
 from penstock.model.outcome import Cancelled, Completed, Failed, Outcome
 from penstock.model.priority import Priority
-from penstock.model.record import Record, error_message, summary
+from penstock.model.record import Record, error_message, one_line, summary
 from penstock.model.states import State, Status
 from penstock.outbox import parcel
 
@@ -139,7 +139,7 @@ def save_values(end: Settlement, now: datetime) -> Values:
         "token": end.token,
         "status": "again" if again else outcome.state.value,
         "result": outcome.result,
-        "error": error or (None if again else outcome.note),
+        "error": error or (None if again or outcome.note is None else one_line(outcome.note)),
         "failure": _failure(outcome.reason, outcome.error) if failed else None,
         "refund": int(outcome.refund),
         "due_at": written(now + timedelta(seconds=outcome.delay))

@@ -37,8 +37,14 @@ def lent(connection: object) -> Lent | AsyncLent:
     raise InvalidOption(
         "connection= takes an open connection of sqlite3, aiosqlite, psycopg, asyncpg, SQLAlchemy "
         "(Connection, Session and their async twins) or Django (django.db.connection), "
-        f"not {type(connection).__module__}.{type(connection).__qualname__}"
+        f"not {type(connection).__module__}.{type(connection).__qualname__}{_instead(connection)}"
     )
+
+
+def _instead(connection: object) -> str:
+    if type(connection).__module__.partition(".")[0] != "psycopg2":
+        return ""
+    return ": of psycopg2, lend SQLAlchemy's or Django's around it, or connect by psycopg 3"
 
 
 def require(lent: Lent | AsyncLent, dialect: Dialect) -> None:

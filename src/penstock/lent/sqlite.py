@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from penstock.lent.connection import AsyncLent, Lent, Value
 from penstock.lent.placeholders import numbered
+from penstock.model.errors import InvalidOption
 
 T = TypeVar("T")
 
@@ -24,13 +25,14 @@ class Sqlite(Lent):
         return self.lend(lambda connection: fetch(connection, sql, values))
 
     def lend(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        return work(self.raw)
+        with explained():
+            return work(self.raw)
 
     def in_transaction(self) -> bool:
-        return is_transactional(self.raw)
+        return self.lend(is_transactional)
 
     def begin(self) -> None:
-        begin(self.raw)
+        self.lend(begin)
 
     def commit(self) -> None:
         end(self.raw, "commit")
@@ -65,8 +67,9 @@ class Aiosqlite(AsyncLent):
 
 async def in_its_thread(connection: Any, work: Callable[[sqlite3.Connection], T]) -> T:
     """Do `work` in the thread of an aiosqlite connection; it has no public name for that."""
-    done: T = await connection._execute(work, connection._conn)
-    return done
+    with explained():
+        done: T = await connection._execute(work, connection._conn)
+        return done
 
 
 def fetch(connection: sqlite3.Connection, sql: str, values: tuple[Value, ...]) -> list[tuple[Any, ...]]:
@@ -74,6 +77,28 @@ def fetch(connection: sqlite3.Connection, sql: str, values: tuple[Value, ...]) -
         cursor = connection.cursor()
         cursor.row_factory = None
         return cursor.execute(numbered(sql), values).fetchall()
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """InvalidOption for a connection by which nothing can be written, whatever is asked of it."""
+    try:
+        yield
+    except (sqlite3.Error, ValueError) as error:
+        if _is_closed(error):
+            raise InvalidOption("this connection is closed; lend one that is open") from error
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+            raise InvalidOption(
+                f"nothing can be written by this connection ({error}); lend one that was opened without "
+                "mode=ro, with `pragma query_only = off`, to a file that this process may write to"
+            ) from error
+        raise
+
+
+def _is_closed(error: Exception) -> bool:
+    """By what sqlite3 and aiosqlite say of it: neither has a code for it."""
+    said = str(error)
+    return "closed database" in said or said in ("Connection closed", "no active connection")
 
 
 def is_autocommit(connection: sqlite3.Connection) -> bool:

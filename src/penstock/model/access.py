@@ -24,7 +24,7 @@ class Scope(StrEnum):
 class Principal:
     """Somebody who has been let in."""
 
-    name: str  # for the audit log: "token:reports", "local:ana"
+    name: str  # for the audit log: "token:reports:4f1d…", "local:ana"
     scopes: frozenset[Scope]
     owner: str | None = None  # whose jobs it sees: nobody's where there is none
     rate: Limit | None = None  # of its own, in the place of the service's

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.model.failure import message_of, shorten, traceback_of, type_of
+from penstock.model.redaction import Clean, redacted
 
 MAX_CAUSES = 8
 MAX_CAUSE_MESSAGE = 500
 MAX_CAUSE_TRACEBACK = 1_500
 
 
-def causes_of(error: BaseException) -> tuple[dict[str, Any], ...]:
+def causes_of(error: BaseException, clean: Clean = redacted) -> tuple[dict[str, Any], ...]:
     """The nearest few. `how`: cause (raised from it), context (raised while handling it) or member."""
     found: list[dict[str, Any]] = []
     seen = {id(error)}
@@ -22,7 +23,7 @@ def causes_of(error: BaseException) -> tuple[dict[str, Any], ...]:
         how, cause = waiting.popleft()
         if id(cause) not in seen:
             seen.add(id(cause))
-            found.append(_record(how, cause))
+            found.append(_record(how, cause, clean))
             waiting.extend(_behind(cause))
     return tuple(found)
 
@@ -37,10 +38,10 @@ def _behind(error: BaseException) -> Iterator[tuple[str, BaseException]]:
             yield "member", member
 
 
-def _record(how: str, error: BaseException) -> dict[str, Any]:
+def _record(how: str, error: BaseException, clean: Clean) -> dict[str, Any]:
     return {
         "how": how,
         "type": type_of(error),
-        "message": shorten(message_of(error), MAX_CAUSE_MESSAGE),
-        "traceback": shorten(traceback_of(error), MAX_CAUSE_TRACEBACK),
+        "message": shorten(message_of(error, clean), MAX_CAUSE_MESSAGE),
+        "traceback": shorten(traceback_of(error, clean), MAX_CAUSE_TRACEBACK),
     }

@@ -31,6 +31,7 @@ from penstock.model.outcome import (
     Snoozed,
     error_record,
 )
+from penstock.model.redaction import Clean, redacted
 from penstock.model.retry import Retry
 
 CRASH_LIMIT = 3  # crashes while alone that make a dead letter
@@ -50,6 +51,7 @@ class Facts(NamedTuple):
     ran_for: float
     worker: str
     chance: float  # in [0, 1): the jitter
+    probe: bool = False  # it was let through to try a half-open breaker
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,33 +135,35 @@ def had_none(note: str | None) -> bool:
     return (note or "").startswith(_NO_OP)
 
 
-def end_of(error: BaseException, policy: Retry, rule: Classifier | None = None) -> End:
-    """Turn what a handler raised into plain data, where the exception still lives."""
+def end_of(
+    error: BaseException, policy: Retry, rule: Classifier | None = None, clean: Clean = redacted
+) -> End:
+    """Turn what a handler raised into plain data without secrets, where the exception still lives."""
     # Exceptions bring code of their own: properties, other constructors. Whatever it does, the run has ended.
     try:
-        return _end_of(error, policy, rule)
+        return _end_of(error, policy, rule, clean)
     except BaseException as second:  # noqa: BLE001
-        note = f"what it means could not be told: {described(second)}"
-        return Failure(type_of(error), message_of(error), note=note)
+        note = f"what it means could not be told: {described(second, clean)}"
+        return Failure(type_of(error), message_of(error, clean), note=note)
 
 
-def _end_of(error: BaseException, policy: Retry, rule: Classifier | None) -> End:
+def _end_of(error: BaseException, policy: Retry, rule: Classifier | None, clean: Clean) -> End:
     if isinstance(error, NoOp):
-        return Skipped(message_of(error))
+        return Skipped(message_of(error, clean))
     if isinstance(error, Snooze):
-        return Deferred(_bounded(error.seconds), message_of(error))
-    failure_class, note = classify(error, rule)
+        return Deferred(_bounded(error.seconds), message_of(error, clean))
+    failure_class, note = classify(error, rule, clean)
     permanent = isinstance(error, Unrecoverable)
     return Failure(
         type=type_of(error),
-        message=message_of(error),
-        code=code_of(error),
+        message=message_of(error, clean),
+        code=None if (code := code_of(error)) is None else clean(code),
         failure_class=failure_class,
-        traceback=traceback_of(error),
+        traceback=traceback_of(error, clean),
         retry=not permanent and policy.allows(error, failure_class),
         retry_after=_bounded(error.retry_after) if isinstance(error, RateLimited) else None,
         note=note,
-        causes=causes_of(error),
+        causes=causes_of(error, clean),
     )
 
 
@@ -214,6 +218,9 @@ def _after_failure(run: Facts, failure: Failure, policy: Retry) -> Outcome:
     cooldown = failure.retry_after or 0.0
     if not failure.retry:
         return Failed(_permanent(failure), error, cooldown=cooldown)
+    if run.probe and health_of(failure) is False:
+        # The service is still down, which is not the job's fault: it has tried for all that wait.
+        return Retried(policy.wait(run.attempt - 1, run.chance), error, refund=True)
     if run.attempt >= run.max_attempts:
         return Failed("exhausted", error, cooldown=cooldown)
     if failure.retry_after is not None:

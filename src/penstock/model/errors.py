@@ -46,6 +46,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
+from penstock.model.redaction import redacted
+
 Duration: TypeAlias = float | timedelta
 
 MAX_SECONDS = 3_650 * 86_400.0  # ten years: longer, and instants do not fit every engine
@@ -107,6 +109,10 @@ class CalledInLoop(EnqueueError, RuntimeError):
 
 class EngineError(PenstockError):
     """The engine could not do what was asked."""
+
+    def __init__(self, *said: object) -> None:
+        # Drivers quote what they were given: no password of a URL is to travel on in their words.
+        super().__init__(*(redacted(each) if isinstance(each, str) else each for each in said))
 
 
 class EngineUnavailable(EngineError):

@@ -19,6 +19,7 @@ from penstock.model.errors import (
     UnknownTask,
     Unrecoverable,
 )
+from penstock.model.redaction import Clean, redacted
 
 MAX_NAME = 100
 MAX_MESSAGE = 2_000
@@ -87,7 +88,7 @@ Classifier: TypeAlias = Callable[[BaseException], FailureClass | str | None]
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One failed run, as plain data: it holds no exception, so it keeps no frame alive."""
+    """One failed run, as plain data: it holds no exception, so it keeps no frame alive, and no secret."""
 
     type: str
     message: str
@@ -107,7 +108,7 @@ class Verdict(NamedTuple):
     note: str | None = None
 
 
-def classify(error: BaseException, rule: Classifier | None = None) -> Verdict:
+def classify(error: BaseException, rule: Classifier | None = None, clean: Clean = redacted) -> Verdict:
     """The user's own rule first, then the exception's type, then its `code`; unknown means transient."""
     if rule is None:
         return Verdict(_by_itself(error))
@@ -116,7 +117,7 @@ def classify(error: BaseException, rule: Classifier | None = None) -> Verdict:
         found = rule(error)
         return Verdict(_by_itself(error) if found is None else FailureClass(found))
     except BaseException as second:  # noqa: BLE001
-        return Verdict(_by_itself(error), f"its classify= rule raised {described(second)}")
+        return Verdict(_by_itself(error), f"its classify= rule raised {described(second, clean)}")
 
 
 def _by_itself(error: BaseException) -> FailureClass:
@@ -146,23 +147,23 @@ def code_of(error: BaseException) -> str | None:
     return None
 
 
-def message_of(error: BaseException) -> str:
-    """The error's message, shortened, whatever its `__str__` does."""
+def message_of(error: BaseException, clean: Clean = redacted) -> str:
+    """The error's message without secrets, shortened, whatever its `__str__` does."""
     try:
-        return shorten(str(error), MAX_MESSAGE)
+        return shorten(clean(str(error)), MAX_MESSAGE)
     except BaseException:  # noqa: BLE001
         return f"<{shorten(type(error).__name__, MAX_NAME)} whose message cannot be read>"
 
 
-def described(error: BaseException) -> str:
+def described(error: BaseException, clean: Clean = redacted) -> str:
     """The error in one line, for a note."""
-    return f"{type_of(error)}: {message_of(error)}"
+    return f"{type_of(error)}: {message_of(error, clean)}"
 
 
-def traceback_of(error: BaseException) -> str:
+def traceback_of(error: BaseException, clean: Clean = redacted) -> str:
     """Where it happened: the innermost frames of the stack, without the values of variables."""
     frames = traceback.format_tb(_from_handler(error.__traceback__), limit=-20)
-    return shorten("".join(frames), MAX_TRACEBACK)
+    return shorten(clean("".join(frames)), MAX_TRACEBACK)
 
 
 def _from_handler(place: TracebackType | None) -> TracebackType | None:

@@ -100,6 +100,7 @@ class Claim(NamedTuple):
     crashes: int  # while alone
     created_at: datetime
     due_at: datetime
+    probe: bool = False  # it was let through to try a half-open breaker
 
 
 class Held(NamedTuple):

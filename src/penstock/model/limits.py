@@ -26,6 +26,7 @@ class Limit(NamedTuple):
     rate: float | None = None  # starts per second
     burst: int = 1  # how many of them may come at once
     concurrency: int | None = None
+    said: str = ""  # the rate as it was declared, for people
 
 
 NO_LIMIT = Limit()
@@ -65,14 +66,16 @@ def parse_rate(what: str, text: str) -> Limit:
     rate = starts / seconds
     if not _SLOWEST <= rate <= _FASTEST:
         raise InvalidOption(f"{what} {text!r} is not between one in ten years and a million a second")
-    return Limit(rate, burst=max(1, math.floor(rate * _BURST_SECONDS)))
+    said = "".join(text.split())
+    return Limit(rate, burst=max(1, math.floor(rate * _BURST_SECONDS)), said=said)
 
 
 def in_words(limit: Limit) -> str:
     """A limit for people; empty where it bounds nothing."""
     words = []
     if limit.rate is not None:
-        words.append(_rate(limit.rate) + (f", {limit.burst} at once" if limit.burst > 1 else ""))
+        at_once = f", {limit.burst} at once" if limit.burst > 1 else ""
+        words.append((limit.said or _rate(limit.rate)) + at_once)
     if limit.concurrency is not None:
         words.append(f"{limit.concurrency:,} active")
     return "; ".join(words)

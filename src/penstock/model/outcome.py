@@ -67,6 +67,7 @@ class Retried(Outcome):
     error: str | None
     cooldown: float = 0.0
     healthy: bool | None = None
+    refund: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "state", _due(self.delay))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
 from penstock.model.job import Job
 from penstock.model.states import State, Status
+
+MAX_LINE = 500  # characters
+_LINE = re.compile(r"[^ \t\r\n][^\r\n]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +25,7 @@ class Record:
     status: Status
     payload_json: str
     result_json: str | None
-    error_message: str | None  # the latest error in one line, or why it was cancelled
+    error_message: str | None  # the latest error in one short line, or why it was cancelled
     attempts_made: int
     max_attempts: int
     idempotency_key: str  # a minted one is the id
@@ -60,9 +64,17 @@ def error_message(state: State, errors: list[dict[str, Any]], note: str | None) 
         return None
     if errors:
         return summary(errors[-1])
-    return note if state.finished else None
+    return one_line(note) if state.finished and note else None
 
 
 def summary(error: dict[str, Any]) -> str:
     """One error record in one line."""
-    return f"{error.get('type')}: {error.get('message')}"
+    return one_line(f"{error.get('type')}: {one_line(str(error.get('message')))}")
+
+
+def one_line(text: str) -> str:
+    """The first line that says something, bounded. What comes after it may tell values: PostgreSQL's DETAIL,
+    SQLAlchemy's parameters. The engines' SQL does the same.
+    """
+    found = _LINE.search(text)
+    return found[0][:MAX_LINE] if found else ""

@@ -20,6 +20,18 @@ async def announce(engine: Engine, registry: Registry) -> None:
     await sync(engine, registry.schedules.declared, registry.schedules.source())
 
 
+async def declare_again(engine: Engine, registry: Registry) -> None:
+    """Say which limits and breakers are still wanted; not those that another release has changed since."""
+    known = {found.breaker for found in await engine.breakers()}
+    breakers = [breaker.declared for breaker in registry.breakers.values() if breaker.declared in known]
+    if breakers:
+        await engine.put_breakers(breakers)
+    stored = {found.group for found in await engine.groups()}
+    groups = [group for group in registry.groups() if group in stored]
+    if groups:
+        await engine.put_groups(groups)
+
+
 def _let_go(stored: set[Group], declared: tuple[Group, ...], registry: Registry) -> list[Group]:
     """Groups of ours with nothing to say any more. Another app's tasks in the same queue are not ours."""
     ours = {*registry.queues, *(group_name(name) for name in registry.queues)}

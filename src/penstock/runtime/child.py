@@ -16,6 +16,7 @@ from typing import Any
 from penstock import logs
 from penstock.engine import CancelOrder, Orders
 from penstock.model.errors import PenstockError
+from penstock.model.redaction import redacted
 from penstock.runtime.board import Board
 from penstock.runtime.forking import load_to_fork
 from penstock.runtime.host import Beside, WorkerHost, WorkerSource
@@ -87,7 +88,7 @@ def _failed(link: socket.socket, error: Exception) -> None:
 
 def described(error: BaseException) -> str:
     """What was raised, and on which line of the user's code, in one sentence."""
-    told = f"{type(error).__name__}: {error}"
+    told = redacted(f"{type(error).__name__}: {error}")
     if isinstance(error, PenstockError | SyntaxError):
         return told
     frames = traceback.extract_tb(error.__traceback__)
@@ -155,8 +156,8 @@ async def _listen(reader: asyncio.StreamReader, worker: Worker, beside: Beside |
         if "drain" in message:
             _drain(worker, beside, now=message["drain"] == "now")
         if "orders" in message:
-            given_up, cancel, paused = message["orders"]
-            orders = Orders(given_up, tuple(CancelOrder(*c) for c in cancel), frozenset(paused))
+            given_up, cancel, paused, watched = message["orders"]
+            orders = Orders(given_up, tuple(CancelOrder(*c) for c in cancel), frozenset(paused), watched)
             worker.obey(orders)
 
 

@@ -80,9 +80,10 @@ class ChildLine:
 
     def ended_by(self, error: BaseException) -> End:
         """What raising `error` means."""
+        clean = self._task.cleaner(self.claim.args)
         if self._committed:
-            return late.raised(self.claim, error)
-        return end_of(error, self._task.policy_for(self.claim.options), self._task.classify)
+            return late.raised(self.claim, error, clean)
+        return end_of(error, self._task.policy_for(self.claim.options), self._task.classify, clean)
 
     def stored(self) -> None:
         """The worker has stored what was told last."""

@@ -125,7 +125,7 @@ class Executor:
         except InvalidValue as error:
             return end_of(error, Retry.none())
         except BaseException as error:  # noqa: BLE001 - one bad job must not end the others
-            return end_of(error, running.policy, task.classify)
+            return end_of(error, running.policy, task.classify, task.cleaner(claim.args))
         return None if belongs in (None, claim.lane) else Misplaced(belongs)
 
     # -- run ----------------------------------------------------------------------------------------

@@ -6,7 +6,9 @@ import logging
 from typing import Any
 
 from penstock.model.decide import Committed
+from penstock.model.failure import described, traceback_of
 from penstock.model.job import Claim
+from penstock.model.redaction import Clean
 
 log = logging.getLogger("penstock.worker")
 
@@ -23,11 +25,12 @@ def returned(claim: Claim, value: Any, *, answered: bool) -> Committed:
     return Committed()
 
 
-def raised(claim: Claim, error: BaseException) -> Committed:
+def raised(claim: Claim, error: BaseException, clean: Clean) -> Committed:
     log.warning(
-        "job %s (%s) raised after its transaction had completed it: it stays completed",
+        "job %s (%s) raised after its transaction had completed it: it stays completed\n%s%s",
         claim.id,
         claim.task,
-        exc_info=error,
+        traceback_of(error, clean),
+        described(error, clean),
     )
     return Committed()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import time
 
+from penstock.alerts.config import Alerting
 from penstock.engine import Retention
 
 
@@ -28,6 +29,7 @@ class WorkerOptions:
     app_ref: str | None = None  # module:app, for jobs that run in a process of their own
     accept: frozenset[str] = frozenset()  # what is unsafe about the engine, and accepted by name
     limited: frozenset[str] = frozenset()  # queues from which less may be had than there are slots
+    alerts: Alerting | None = None  # None: nobody watches
     unkept: frozenset[str] = field(default=frozenset())  # queues whose completed jobs leave no record
     metrics: bool = True  # whether what ends is counted
     now: Callable[[], float] = clock.time  # by the engine's clock, as near as this process knows it

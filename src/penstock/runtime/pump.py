@@ -346,7 +346,9 @@ def _outcome(running: Running, end: End, ran_for: float, worker: str) -> Outcome
     if type(end) is Returned and end.dropped is None and not needs:
         return COMPLETED if end.result is None else Completed(end.result)
     claim = running.claim
-    facts = Facts(claim.attempt, claim.max_attempts, claim.crashes, ran_for, worker, random.random())
+    facts = Facts(
+        claim.attempt, claim.max_attempts, claim.crashes, ran_for, worker, random.random(), claim.probe
+    )
     outcome = decide(facts, end, running.policy)
     if needs and isinstance(outcome, Completed | Retried | Failed):
         return replace(outcome, healthy=health_of(end))

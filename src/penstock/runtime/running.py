@@ -110,9 +110,10 @@ class Running:
         assert self.task is not None
         if self.stop is not None:
             return self.stopped()
+        clean = self.task.cleaner(self.claim.args)
         if self.committed:
-            return late.raised(self.claim, error)
-        return end_of(error, self.policy, self.task.classify)
+            return late.raised(self.claim, error, clean)
+        return end_of(error, self.policy, self.task.classify, clean)
 
     def stopped(self) -> End:
         """What being stopped means."""

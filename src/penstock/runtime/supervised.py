@@ -180,7 +180,8 @@ class Supervised:
     def _pass_on(self, orders: Orders) -> None:
         if orders != self._last_orders:
             self._last_orders = orders
-            self._tell({"orders": [orders.given_up, list(orders.cancel), sorted(orders.paused)]})
+            told = [orders.given_up, list(orders.cancel), sorted(orders.paused), orders.watched]
+            self._tell({"orders": told})
 
     _last_orders = Orders()
 

@@ -13,15 +13,18 @@ from penstock.audit import KIND as AUDIT
 from penstock.engine import Engine, Retention
 from penstock.model.errors import EngineError
 from penstock.runtime.account import Account
+from penstock.runtime.announce import declare_again
 from penstock.runtime.backoff import jittered
 from penstock.runtime.options import WorkerOptions
-from penstock.tasks.spec import retentions
+from penstock.tasks.registry import Registry
+from penstock.tasks.spec import retentions, unshelved
 
 log = logging.getLogger("penstock.sweeper")
 
 STEP = 500  # rows a round touches at most
 LOOK_AHEAD = 1.75  # seconds; jobs delayed elsewhere may fall due sooner than the next we know of
 
+DECLARE_EVERY = 3_600.0  # seconds; far less than what is declared counts for
 FORGET_STEP = 5_000  # records of the history, which are narrow
 CLEAN_UP = 1_000  # records the daily clean-up removes of one queue, at most
 
@@ -38,9 +41,11 @@ class Sweeper:
         options: WorkerOptions,
         account: Account | None = None,
         now: Now = lambda: datetime.now(UTC),
+        registry: Registry | None = None,
     ) -> None:
         self._engine = engine
         self._account = account or Account(engine, counts=False)
+        self._registry = registry
         self._now = now
         self._options = options
         self._sooner = asyncio.Event()
@@ -49,6 +54,7 @@ class Sweeper:
         rare = (self.prune, self.clean_up, self.purge, self.forget, self.forget_effects, self.forget_audit)
         chores = (*often, *rare, self.reconcile)
         self._chores: dict[Chore, float] = dict.fromkeys(chores, time.monotonic())
+        self._chores[self.declare] = time.monotonic() + DECLARE_EVERY  # it was announced as the worker began
 
     def due_in(self, seconds: float) -> None:
         """A job of ours falls due then: stage it on time."""
@@ -152,8 +158,13 @@ class Sweeper:
             return 0.05
         return jittered(5.0 if done.after is None else 1.0)
 
+    async def declare(self) -> float:
+        if self._registry is not None:
+            await declare_again(self._engine, self._registry)
+        return jittered(DECLARE_EVERY)
+
     async def tidy(self) -> float:
-        await self._engine.tidy()
+        await self._engine.tidy(unshelved(await self._engine.schedules()))
         return jittered(30.0)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Coroutine
 from typing import Any
 from uuid import uuid4
 
+from penstock.alerts.watch import AlertWatch
 from penstock.engine import Engine, Orders, WorkerInfo
 from penstock.feed.publisher import WorkerPublisher
 from penstock.model.decide import End
@@ -57,7 +58,7 @@ class Worker:
         self._feed = WorkerPublisher(engine)
         self.account = Account(engine, options.now, counts=options.metrics, feed=self._feed)
         self._pump = Pump(engine, self.id, board, options, self.account)
-        self._sweeper = Sweeper(engine, options, self.account)
+        self._sweeper = Sweeper(engine, options, self.account, registry=registry)
         self._scheduler = Scheduler(engine, registry)
         solo = SoloPool(warm or Warm(options.app_ref))
         lines = Lines(engine, board, self.id, self.account, options.unkept)
@@ -102,6 +103,7 @@ class Worker:
             else:
                 self._pump.hand_back(self.executor.take_back(token=order.token))
         self._pump.pause(orders.paused)
+        self._feed.watched(orders.watched)
 
     def drain(self, *, now: bool = False) -> None:
         """Stop claiming, let running jobs finish within the grace period (or at once hand them back)."""
@@ -122,6 +124,9 @@ class Worker:
             await self._scheduler.catch_up()
         await self._feed.look()
         upkeep = [self._sweeper.run(), self._scheduler.run(), self.account.run(), self._feed.run()]
+        if self.options.alerts is not None and not burst:
+            watch = AlertWatch(self._engine, self._registry, self.options.alerts, self.id)
+            upkeep.append(watch.run())
         tasks = [asyncio.create_task(loop) for loop in (self._pump.listen(), self._watch(), *upkeep)]
         pumping = asyncio.create_task(self._pump.run())
         stop = asyncio.create_task(self._until_idle(most) if burst else self._stopping.wait())

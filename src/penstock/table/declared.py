@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ from penstock.model.errors import InvalidOption, in_seconds
 from penstock.model.failure import Classifier
 from penstock.model.retry import Retry
 from penstock.table.names import check_identifier, check_word
+from penstock.table.options import TableOptions, completed
 from penstock.tasks.inherit import MAX_SLOTS, count
 from penstock.tasks.urls import check_url, in_memory, is_redis, is_sqlite
 
@@ -124,9 +125,9 @@ class Table:
         return url
 
 
-def make_table(table: str, handler: Handler, options: Mapping[str, Any], inherited: Retry) -> Table:
+def make_table(table: str, handler: Handler, options: TableOptions, inherited: Retry) -> Table:
     """Read what `@app.table` was given."""
-    given = dict(options)
+    given = completed(options)
     words = Words(**{f.name: given.pop(f.name) for f in fields(Words)})
     columns = Columns(**{f.name: given.pop(_option_of(f.name)) for f in fields(Columns)})
     if given["concurrency"] is None:

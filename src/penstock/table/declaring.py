@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, Unpack
 
 from penstock.model.errors import Duration, InvalidOption, in_seconds
-from penstock.model.failure import Classifier
 from penstock.table.declared import Table, make_table
-from penstock.tasks.inherit import RetryOption, policy
+from penstock.table.options import TableOptions
+from penstock.tasks.inherit import policy
 
 if TYPE_CHECKING:
     from penstock.model.clock import Clock
@@ -33,39 +33,7 @@ class Tabling:
     _clock: Clock
     _tables: dict[str, Table]
 
-    def table(
-        self,
-        table: str,
-        /,
-        *,
-        output: str | None = None,
-        source_column: str | None = None,
-        batch: int = 10,
-        concurrency: int | None = None,
-        poll: Duration = 5.0,
-        stuck_after: Duration = 600.0,
-        max_stuck: int = 3,
-        retry: RetryOption | None = None,
-        classify: Classifier | None = None,
-        order_by: str = "created_at",
-        id_column: str = "id",
-        status_column: str = "status",
-        started_column: str = "started_at",
-        completed_column: str = "completed_at",
-        error_column: str = "error",
-        attempts_column: str = "attempts",
-        stuck_column: str = "stuck",
-        retry_column: str = "retry_at",
-        token_column: str = "claim",  # noqa: S107
-        queued: str = "queued",
-        started: str = "started",
-        completed: str = "completed",
-        failed: str = "failed",
-        wake: bool = False,
-        url: str | None = None,
-        schema: str | None = None,
-        name: str | None = None,
-    ) -> Callable[[Handler], Handler]:
+    def table(self, table: str, /, **options: Unpack[TableOptions]) -> Callable[[Handler], Handler]:
         """Work on the rows of a table of yours: `async def process(ctx, row)`, or a plain `def`.
 
         What the handler returns, a mapping, becomes the row's output: a row of `output` whose `source_column`
@@ -75,35 +43,7 @@ class Tabling:
         ago than `stuck_after` is taken back, `max_stuck` times at most. `retry` is what errors lead to, as of
         a task. `url` and `schema` say where the table is, if not in the engine's database.
         """
-        options = {
-            "output": output,
-            "source_column": source_column,
-            "batch": batch,
-            "concurrency": concurrency,
-            "poll": poll,
-            "stuck_after": stuck_after,
-            "max_stuck": max_stuck,
-            "classify": classify,
-            "order_by": order_by,
-            "id_column": id_column,
-            "status_column": status_column,
-            "started_column": started_column,
-            "completed_column": completed_column,
-            "error_column": error_column,
-            "attempts_column": attempts_column,
-            "stuck_column": stuck_column,
-            "retry_column": retry_column,
-            "token_column": token_column,
-            "queued": queued,
-            "started": started,
-            "completed": completed,
-            "failed": failed,
-            "wake": wake,
-            "url": url,
-            "schema": schema,
-            "name": name,
-        }
-        chosen = policy(retry, self.settings.default_retry)
+        chosen = policy(options.get("retry"), self.settings.default_retry)
 
         def register(handler: Handler) -> Handler:
             made = make_table(table, handler, options, chosen)

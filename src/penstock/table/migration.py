@@ -10,12 +10,10 @@ from penstock.table.declared import Table
 from penstock.table.names import composed, literal, quoted
 from penstock.table.shape import Shape
 from penstock.table.statements import fill, qualified
+from penstock.table.types import check_types
 
 _PACKAGES = {"postgresql": "penstock.table.postgres", "sqlite": "penstock.table.sqlite"}
 _INSTANT = {"postgresql": "timestamptz", "sqlite": "text"}
-# What our statements can read and write, where the column is there already.
-_INSTANTS = ("timestamp with time zone", "timestamp without time zone")
-_TEXTS = ("text", "character varying")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +74,7 @@ def check(table: Table, shape: Shape, dialect: str) -> None:
             f"table {table.output!r} has no column {table.source_column!r}; name the one that holds the id "
             f"of the row with source_column=, of {', '.join(shape.output)}"
         )
-    if dialect == "postgresql":
-        _check_types(table, shape)
+    check_types(table, shape, dialect)
 
 
 def check_ready(table: Table, shape: Shape, dialect: str) -> list[Step]:
@@ -125,19 +122,6 @@ def _columns(table: Table, shape: Shape, dialect: str) -> list[Step]:
         f"add column if not exists {quoted(column)} {kind}" for column, kind in missing.items()
     )
     return [Step(f"alter table {name}\n    {adds}", why, needed=True)]
-
-
-def _check_types(table: Table, shape: Shape) -> None:
-    columns = table.columns
-    wanted = dict.fromkeys((columns.started, columns.completed, columns.retry), _INSTANTS)
-    wanted |= dict.fromkeys((columns.error, columns.token), _TEXTS)
-    for column, kinds in wanted.items():
-        found = shape.column(column)
-        if found is not None and found.type not in kinds:
-            raise SchemaMissing(
-                f"column {column!r} of {table.table!r} is {found.type}, and would have to be "
-                f"{' or '.join(kinds)}; name another column for it"
-            )
 
 
 def _index(table: Table, what: str) -> str:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+# What a column makes of a value. On SQLite: a number where a text can be read as one, or what it is given.
+Family: TypeAlias = Literal["text", "enum", "integer", "time", "zoneless", "number", "any", "other"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +16,8 @@ class Column:
 
     type: str
     length: int | None = None  # of text that may not be longer
+    family: Family = "text"
+    labels: tuple[str, ...] = ()  # the values of an enum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ _NOW = {
     "sqlite": "coalesce(:now, strftime('%Y-%m-%d %H:%M:%f', 'now'))",
 }
 _NEVER = {"postgresql": "false", "sqlite": "0"}
-_ZONELESS = "timestamp without time zone"
 
 
 def fill(table: Table, shape: Shape, dialect: str) -> dict[str, str]:
@@ -61,4 +60,4 @@ def _made(table: Table, dialect: str) -> str:
 def _in_column(now: str, shape: Shape, column: str) -> str:
     """A column without a time zone holds UTC, whatever zone the session or the server is in."""
     found = shape.column(column)
-    return f"({now} at time zone 'UTC')" if found and found.type == _ZONELESS else now
+    return f"({now} at time zone 'UTC')" if found and found.family == "zoneless" else now

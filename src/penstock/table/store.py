@@ -31,7 +31,6 @@ from penstock.table.values import (
     Recovered,
     Refused,
     Taken,
-    Tally,
 )
 
 Dialect: TypeAlias = Literal["postgresql", "sqlite"]
@@ -218,15 +217,6 @@ class Store(ABC):
         """Let rows be claimed whose wait for the next attempt is over; how many."""
         with self.statement() as tx:
             return self.ask(tx, "stage", limit=limit).rowcount
-
-    def tallies(self) -> list[Tally]:
-        """The rows by status."""
-        with self.statement() as tx:
-            answer = self.ask(tx, "status", after=self.table.stuck_after)
-            return [
-                Tally(status=s, rows=n, delayed=d, stuck=k, first=None if f is None else str(f))
-                for s, n, d, k, f in answer
-            ]
 
     # -- parts ----------------------------------------------------------------------------------------
     def ask(self, tx: Tx, verb: str, **values: Any) -> Answer:

@@ -68,9 +68,10 @@ class Tally:
 
     status: str | None
     rows: int
-    delayed: int  # wait for their next attempt
-    stuck: int  # started longer ago than stuck_after
-    first: str | None  # the least of what they are ordered by
+    delayed: int = 0  # wait for their next attempt
+    stuck: int = 0  # started longer ago than stuck_after
+    first: str | None = None  # the least of what they are ordered by
+    about: bool = False  # `rows` is an estimate
 
 
 class Answer:

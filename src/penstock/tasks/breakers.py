@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Self, TypeAlias, TypeVar
 from uuid import uuid4
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from penstock.engine import Engine, Entry
 from penstock.model.breaker import Breaker, BreakerState, Circuit
@@ -24,6 +25,7 @@ Ask: TypeAlias = Callable[[Engine], Awaitable[T]]
 
 log = logging.getLogger("penstock.worker")
 
+TOLD_FOR = 3_600.0  # seconds after which an engine is told again that there is this breaker
 PATIENCE = 5.0  # seconds after which to ask again, where only a probe's end tells more
 
 
@@ -66,7 +68,7 @@ class CircuitBreaker:
     def __init__(self, breaker: Breaker, access: Access) -> None:
         self.declared = breaker
         self._access = access
-        self._told: WeakSet[Engine] = WeakSet()  # engines that know it
+        self._told: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()  # engines that know it, until when
         self._permits: ContextVar[tuple[str, ...]] = ContextVar(breaker.name, default=())
 
     @property
@@ -147,9 +149,9 @@ class CircuitBreaker:
         return await self._access.arun(lambda opened, _: self._once_told(opened.engine, ask))
 
     async def _once_told(self, engine: Engine, ask: Ask[T]) -> T:
-        if engine not in self._told:  # no worker may have started yet
+        if time.monotonic() >= self._told.get(engine, 0.0):  # there may be no worker that tells of it
             await engine.put_breakers([self.declared])
-            self._told.add(engine)
+            self._told[engine] = time.monotonic() + TOLD_FOR
         return await ask(engine)
 
 

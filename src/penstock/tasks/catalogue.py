@@ -37,7 +37,9 @@ def row(task: Task[Any, Any]) -> dict[str, Any]:
         "key": None if declared.key is None else declared.key.text,
         "unique": unique.in_words(declared.window) if declared.key is not None else None,
         "enabled": task.closed() is None,
-        "payload": task.arguments.schema,
+        "secret": sorted(task.privacy.secret),
+        "searchable": list(task.privacy.searchable),
+        "payload": task.privacy.marked(task.arguments.schema),
     }
 
 

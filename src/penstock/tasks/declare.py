@@ -69,6 +69,8 @@ class Declare:
         on: str = ...,
         unique: UniqueOption = ...,
         effects_for: Duration = ...,
+        secret: str | Sequence[str] = ...,
+        searchable: str | Sequence[str] = ...,
     ) -> Declare: ...
 
     def __call__(self, fn: Callable[..., Any] | None = None, /, **options: Any) -> Any:

@@ -26,6 +26,7 @@ from penstock.tasks.inherit import (
 )
 from penstock.tasks.keys import KeyTemplate
 from penstock.tasks.limited import LaneRule, lane_rule
+from penstock.tasks.privacy import read_names
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.signature import Signature, read_signature
 from penstock.tasks.unique import UniqueOption, window_of
@@ -65,6 +66,8 @@ class TaskOptions:
     on: str | None = None
     unique: UniqueOption = "record"
     effects_for: Duration | None = None
+    secret: str | Sequence[str] = ()
+    searchable: str | Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +92,8 @@ class Declared:
     window: Window  # for how long a job's key keeps others out
     effects_for: Duration | None  # that the records of its effects live; None: as long as they are needed
     lifetimes: Lifetimes
+    secret: tuple[str, ...]  # arguments, besides those that are marked in the signature
+    searchable: tuple[str, ...]  # arguments
 
 
 def task_name(fn: Callable[..., Any], options: TaskOptions) -> str:
@@ -127,6 +132,8 @@ def resolve(fn: Callable[..., Any], options: TaskOptions, queue: Queue, kept: Li
         window=window_of(what, options.unique),
         effects_for=_checked_effects(what, options, signature, kept, retry, timeout),
         lifetimes=kept,
+        secret=read_names(f"secret= of {what}", options.secret, signature.names),
+        searchable=read_names(f"searchable= of {what}", options.searchable, signature.names),
     )
 
 

@@ -17,7 +17,7 @@ from penstock.tasks.signature import Signature
 class KeyTemplate:
     """A template whose fields are parameters of its task."""
 
-    __slots__ = ("_defaults", "_fields", "_option", "_parts", "_task", "text")
+    __slots__ = ("_defaults", "_fields", "_option", "_parts", "_task", "names", "text")
 
     def __init__(self, task: str, text: str, signature: Signature, option: str = "key") -> None:
         self.text = text
@@ -25,7 +25,8 @@ class KeyTemplate:
         self._option = option
         self._defaults = signature.defaults
         self._parts = _parse(f"{option} template of task {task!r}", text, signature.names)
-        self._fields = ", ".join(name for _, name in self._parts if name is not None)
+        self.names = tuple(name for _, name in self._parts if name is not None)
+        self._fields = ", ".join(self.names)
         if not self._fields:
             check_text(f"the {option} of task {task!r}", text)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from penstock.tasks.hooks import Hook
 from penstock.tasks.limited import groups_of
 from penstock.tasks.queue import DEFAULT_QUEUE, Queue
 from penstock.tasks.schedules import Schedules
+from penstock.tasks.signature import Unreadable
 from penstock.tasks.task import Task, task_kind
 
 if TYPE_CHECKING:
@@ -88,6 +90,8 @@ class Registry:
         declared = resolve(fn, options, self._queues[options.queue], kept)
         limits = settings.max_args_bytes, settings.max_result_bytes
         task = task_kind(declared)(declared, self._client, *limits)
+        with suppress(Unreadable):  # what an annotation names may come later: then it is checked later
+            task.privacy  # noqa: B018 - refuses what would show a secret
         self._tasks[name] = task
         return task
 

@@ -77,6 +77,7 @@ class Settings(BaseModel):
     keep_effects_for: float | None = Field(
         default=None, ge=0, le=MAX_SECONDS
     )  # seconds; None: 60 days, or as long as a job of the task may run again
+    alerts: str | None = Field(default=None, min_length=1)  # the file of rules and channels; "off": none
     metrics: bool = True  # count what ends, and how long it took
     log_format: LogFormat = "console"  # of `penstock worker` and its like, from the environment alone
     health_backlogged: int = Field(default=1_000, ge=0)  # waiting jobs above which a queue is backlogged

@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 
 from penstock.model.errors import InvalidOption
 from penstock.tasks.context import Context, SyncContext
+from penstock.tasks.privacy import is_marked, unmarked
 
 _UNSUPPORTED = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only; drop the '/', arguments travel by name",
@@ -19,6 +20,10 @@ _UNSUPPORTED = {
     inspect.Parameter.VAR_KEYWORD: "takes any names; take one dict instead",
 }
 _CONTEXTS = {kind.__name__: kind for kind in (Context, SyncContext)}
+
+
+class Unreadable(InvalidOption):
+    """An annotation names what is not there, or not yet."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,15 @@ class Signature:
     @cached_property
     def types(self) -> dict[str, Any]:
         """The type of each parameter; Any where none is written."""
+        return {name: unmarked(kind) for name, kind in self._written.items()}
+
+    @cached_property
+    def marked(self) -> frozenset[str]:
+        """The parameters that are marked as Secret."""
+        return frozenset(name for name, kind in self._written.items() if is_marked(kind))
+
+    @cached_property
+    def _written(self) -> dict[str, Any]:
         written = {
             p.name: p.annotation for p in self.parameters if p.annotation is not inspect.Parameter.empty
         }
@@ -123,7 +137,7 @@ def _resolve(fn: Callable[..., Any], written: dict[str, Any]) -> dict[str, Any]:
             found |= get_type_hints(holder, known, nearby, include_extras=True)
         except Exception as error:  # noqa: BLE001 - an annotation is an expression, which may raise anything
             what = "return type" if name == "return" else f"type of {name!r}"
-            raise InvalidOption(
+            raise Unreadable(
                 f"{_named(fn)}: the {what}, {str(annotation)!r}, cannot be read ({type(error).__name__}: "
                 f"{error}); import what it names at module level, outside 'if TYPE_CHECKING'"
             ) from None

@@ -112,6 +112,18 @@ def retentions(rows: Iterable[ScheduleRow]) -> Iterator[Retention]:
                 yield Retention(shelf_of(row.id), *kept)
 
 
+def unshelved(rows: Iterable[ScheduleRow]) -> list[str]:
+    """Schedules that keep as much as their queues, and so nothing apart; they may have done so before."""
+    return [row.id for row in rows if _keeps_nothing_apart(row)]
+
+
+def _keeps_nothing_apart(row: ScheduleRow) -> bool:
+    try:
+        return read_spec(row.spec).kept is None
+    except InvalidValue:
+        return False
+
+
 @lru_cache(maxsize=1_024)
 def read_spec(text: str) -> Spec:
     """What `Spec.text` wrote; InvalidValue where another release, or somebody by hand, wrote otherwise."""

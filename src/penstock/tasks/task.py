@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from penstock.lent import AsyncConnection, Lent, SyncConnection, lent
@@ -12,6 +13,7 @@ from penstock.model.errors import Disabled, Duration, InvalidOption, in_seconds
 from penstock.model.job import RECORD, NewJob, Window
 from penstock.model.names import check_text
 from penstock.model.priority import Priority, PriorityOption
+from penstock.model.redaction import Clean
 from penstock.model.retry import Retry
 from penstock.tasks import overrides
 from penstock.tasks.arguments import Arguments
@@ -28,6 +30,7 @@ from penstock.tasks.inherit import (
     policy,
     time_limit,
 )
+from penstock.tasks.privacy import Privacy, privacy_of
 from penstock.tasks.results import Results
 from penstock.tasks.run_link import RunLink
 from penstock.tasks.unique import UniqueOption, window_of
@@ -192,6 +195,15 @@ class Task(Sendable[P, R]):
     def fingerprint(self) -> str:
         """Names the shape of the payload; workers tell it to the engine with every claim."""
         return self.arguments.fingerprint
+
+    @cached_property
+    def privacy(self) -> Privacy:
+        """Which of its arguments are secret, and which can be searched by."""
+        return privacy_of(self.declared)
+
+    def cleaner(self, payload: str) -> Clean:
+        """What takes secrets out of the errors of a job with this payload."""
+        return self.privacy.cleaner(payload)
 
     @property
     def is_gated(self) -> bool:

@@ -131,7 +131,8 @@ def _next(outcome: Outcome) -> str:
         return f"dead-lettered ({outcome.reason})"
     if outcome.suspect:
         return "runs again, alone in a process"
-    return f"retry in {outcome.delay:.1f} s"
+    counted = " (it was a probe of a breaker: not counted)" if outcome.refund else ""
+    return f"retry in {outcome.delay:.1f} s{counted}"
 
 
 def _now() -> str:

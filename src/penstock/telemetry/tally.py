@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from collections import Counter
 
@@ -17,6 +18,7 @@ _MEASURES: dict[type[Outcome], str] = {
     Snoozed: "snoozed",
     Cancelled: "cancelled",
 }
+FAILURE = "failure:"  # before the class of the failure of a run, whatever became of its job
 _TIMED = frozenset({Completed, Retried, Failed})  # whose times are told: their handlers came to an end
 
 
@@ -87,3 +89,5 @@ def _count(counts: Counter[str], outcome: Outcome) -> None:
         counts["dead"] += 1  # its dead letter was written in the same step
     if outcome.rescued:
         counts["rescued"] += 1
+    if outcome.error is not None and (found := json.loads(outcome.error).get("class")):
+        counts[FAILURE + found] += 1

@@ -100,7 +100,7 @@ def is_own_page(request: Request, cookie: str) -> bool:
 
     Browsers send the cookie by themselves; what proves that a page of ours has asked, they do not.
     """
-    if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+    if not is_from_here(request):
         return False
     if request.method in {"GET", "HEAD"}:
         return True
@@ -127,7 +127,12 @@ def is_local(request: Request) -> bool:
     origin = headers.get("origin")
     if origin is not None and origin != f"{request.url.scheme}://{host}":
         return False
-    return headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
+    return is_from_here(request)
+
+
+def is_from_here(request: Request) -> bool:
+    """Whether it was not a page of another site that made a browser ask, as browsers tell."""
+    return request.headers.get("sec-fetch-site", "none") in {"none", "same-origin"}
 
 
 def _without_port(host: str) -> str:

@@ -15,11 +15,11 @@ from penstock.app import Penstock
 from penstock.audit import Actor
 from penstock.feed.follow import PREFIX
 from penstock.feed.reader import Feed
-from penstock.model.access import Principal
+from penstock.model.access import Principal, Scope
 from penstock.model.errors import EngineError
 from penstock.model.limits import Limit, parse_rate
 from penstock.ops import Ops
-from penstock.web.auth import TokenAuth
+from penstock.web.auth import TokenAuth, is_from_here
 from penstock.web.guard import Need
 from penstock.web.limits import Limits
 from penstock.web.rates import Rates
@@ -49,6 +49,8 @@ class Doorway:
         """Let a request in, with its principal in its state; Refusal where it may not."""
         address = request.client.host if request.client else ""
         _hold(self._addresses, address)
+        if request.method != "GET" and not is_from_here(request):
+            raise Refusal(403, "forbidden", "a page of another site may change nothing here")
         if need.scope is None:
             return
         if need.follow and (token := follow_token(request)) is not None:
@@ -152,7 +154,9 @@ async def ops_of(request: Request, why: Why | None = None) -> Ops:
     """What the one who asks may do things with; `why`, and who, goes to the audit log."""
     doorway: Doorway = request.app.state.doorway
     app = await doorway.open()
-    return app.ops_as(Actor(principal_of(request).name, "http", why.reason if why else None))
+    principal = principal_of(request)
+    actor = Actor(principal.name, "http", why.reason if why else None)
+    return app.ops_as(actor, reveal=principal.may(Scope.ADMIN))
 
 
 def principal_of(request: Request) -> Principal:

@@ -37,6 +37,7 @@ async def serve(service: FastAPI, host: str, port: int, log_level: str) -> None:
         host=host,
         port=port,
         log_level=log_level.lower(),
+        log_config=None,  # what it logs goes where ours goes, and is as clean
         access_log=False,
         server_header=False,
         # Who asks is who connects: a header that says otherwise could be anybody's.

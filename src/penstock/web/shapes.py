@@ -18,7 +18,7 @@ _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzin
 
 
 def _storable(text: str) -> str:
-    if "\x00" in text or any("\ud800" <= c <= "\udfff" for c in text):
+    if any("\ud800" <= c <= "\udfff" for c in text):
         raise ValueError("holds a character that cannot be stored")
     return text
 
@@ -36,8 +36,9 @@ def _within_reach(at: datetime) -> datetime:
 
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}$")]
-Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_storable)]
-Words = Annotated[str, Field(max_length=500), AfterValidator(_storable)]
+_NO_NUL = r"^[^\x00]*$"  # so that the OpenAPI document says so, too
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=_NO_NUL), AfterValidator(_storable)]
+Words = Annotated[str, Field(max_length=500, pattern=_NO_NUL), AfterValidator(_storable)]
 Instant = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_within_reach)]
 Count = Annotated[int, Field(ge=0)]
 
@@ -339,6 +340,8 @@ class TaskView(BaseModel):
     key: str | None
     unique: str | None
     enabled: bool
+    secret: list[str]  # arguments that are not shown
+    searchable: list[str]  # arguments by which GET /jobs finds its jobs, as args.NAME
     payload: dict[str, Any]  # the JSON schema of its arguments
 
 

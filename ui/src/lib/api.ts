@@ -46,12 +46,9 @@ async function ask<T>(method: string, path: string, query: Query, body?: unknown
   if (response.status === 204) return undefined as T;
   const text = await response.text();
   const data = text ? parsed(text) : {};
-  if (!response.ok && !isReport(data)) throw refusal(response.status, data);
+  if (!response.ok) throw refusal(response.status, data);
   return data as T;
 }
-
-/** That all is not well is told with 503, and is no failure of the call. */
-const isReport = (data: unknown) => typeof (data as { status?: unknown }).status === "string";
 
 function headers(method: string, body: unknown): Record<string, string> {
   return {

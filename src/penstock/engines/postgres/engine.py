@@ -123,10 +123,11 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
         )
 
     async def beat(self, worker: str, ttl: float) -> Orders:
-        ((alive, cancels, paused),) = await self._do("beat", worker=worker, ttl=ttl)
+        ((alive, cancels, paused, watched),) = await self._do("beat", worker=worker, ttl=ttl)
         if not alive:
             return Orders(given_up=True)
-        return Orders(False, tuple(CancelOrder(*pair.split()) for pair in cancels), frozenset(paused))
+        stops = tuple(CancelOrder(*pair.split()) for pair in cancels)
+        return Orders(False, stops, frozenset(paused), watched)
 
     async def claim(self, want: Want) -> Claimed:
         self._listener.look(want.queues)
@@ -243,7 +244,7 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
     async def reconcile(self, limit: int, after: str | None = None) -> None:
         """There is no ledger beside it."""
 
-    async def tidy(self) -> None:
+    async def tidy(self, unshelved: Sequence[str] = ()) -> None:
         async def drop_lanes(connection: Connection) -> None:
             lanes = [lane for (lane,) in await query(connection, Call(self._sql["empty_lanes"], {}))]
             if lanes:
@@ -252,7 +253,7 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
         await self._do("fold_counts")
         await self._do("drop_flows")
         await self._do("drop_keys")
-        await self._do("unshelve")
+        await self._do("unshelve", unshelved=list(unshelved))
         await self._do("drop_notes")
         await self._do("drop_minutes", kept=SERIES_KEPT)
         await self._tidy_limits()

@@ -45,6 +45,7 @@ class Limits(Base):
     async def _tidy_limits(self) -> None:
         for (queue,) in await self._do("queues_with_limits"):
             await self._do("tidy_limits", queue=queue)
+        await self._do("drop_breakers")
 
 
 def _declared(group: Group) -> dict[str, Any]:
@@ -55,9 +56,11 @@ def _declared(group: Group) -> dict[str, Any]:
         "rate": limit.rate,
         "burst": limit.burst,
         "concurrency": limit.concurrency,
+        "said": limit.said,
         "key_rate": per_key.rate,
         "key_burst": per_key.burst,
         "key_concurrency": per_key.concurrency,
+        "key_said": per_key.said,
         "needs": list(group.needs),
     }
 
@@ -67,12 +70,15 @@ def _state(
     rate: float | None,
     burst: int,
     concurrency: int | None,
+    said: str,
     key_rate: float | None,
     key_burst: int,
     key_concurrency: int | None,
+    key_said: str,
     needs: list[str],
     active: int,
     cooled_for: float | None,
 ) -> GroupState:
-    limit, per_key = Limit(rate, burst, concurrency), Limit(key_rate, key_burst, key_concurrency)
+    limit = Limit(rate, burst, concurrency, said)
+    per_key = Limit(key_rate, key_burst, key_concurrency, key_said)
     return GroupState(Group(name, limit, per_key, tuple(needs)), active, cooled_for)

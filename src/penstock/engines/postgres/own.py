@@ -13,12 +13,13 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from penstock.engines.postgres import failures
+from penstock.engines.postgres.endings import AsyncInBlockCursor, InBlockCursor
 from penstock.engines.postgres.lent import PostgresOnLent
 from penstock.engines.postgres.pool import ISOLATION, options_of, usable
-from penstock.lent import AsyncLent, Lent, Value
+from penstock.lent import AsyncLent, Lent
 from penstock.lent.postgres import AsyncPsycopg, Psycopg
 from penstock.model.clock import Clock
-from penstock.model.errors import EngineUnavailable, InvalidOption, OutcomeUnknown
+from penstock.model.errors import EngineUnavailable, OutcomeUnknown
 
 Sync: TypeAlias = psycopg.Connection[Any]
 Async: TypeAlias = psycopg.AsyncConnection[Any]
@@ -46,7 +47,7 @@ class PostgresTransactions:
 
     def begin(self, lease: float) -> Own:
         with self._typed(), self._in_hand():
-            connection = self._taken() or psycopg.Connection.connect(**self._options)
+            connection = self._taken() or self._connected()
             try:
                 connection.isolation_level = ISOLATION
                 block = psycopg.Transaction(connection)
@@ -59,7 +60,7 @@ class PostgresTransactions:
 
     async def abegin(self, lease: float) -> AsyncOwn:
         with self._typed(), self._in_hand():
-            connection = self._taken_async() or await psycopg.AsyncConnection.connect(**self._options)
+            connection = self._taken_async() or await self._connected_async()
             try:
                 await connection.set_isolation_level(ISOLATION)
                 block = psycopg.AsyncTransaction(connection)
@@ -69,6 +70,12 @@ class PostgresTransactions:
                 await connection.close()
                 raise
         return AsyncOwn(self, connection, block)
+
+    def _connected(self) -> Sync:
+        return psycopg.Connection.connect(**self._options, cursor_factory=InBlockCursor)
+
+    async def _connected_async(self) -> Async:
+        return await psycopg.AsyncConnection.connect(**self._options, cursor_factory=AsyncInBlockCursor)
 
     def close(self) -> None:
         with self._lock:
@@ -154,14 +161,16 @@ class PostgresTransactions:
 
 
 class Own:
-    """One transaction in a handler's hands. The driver lets nobody call commit() inside its own block."""
+    """One transaction in a handler's hands. The driver lets nobody call commit() inside its own block,
+    and our cursors send no statement that would do the same.
+    """
 
     def __init__(self, owner: PostgresTransactions, connection: Sync, block: psycopg.Transaction) -> None:
         self._owner = owner
         self._block = block
         self._ended = False
         self.connection = connection
-        self.lent: Lent = InBlock(connection)
+        self.lent: Lent = Psycopg(connection)
 
     def execute(self, sql: str, values: Any) -> psycopg.Cursor[Any]:
         return self.connection.execute(sql, values)
@@ -200,7 +209,7 @@ class AsyncOwn:
         self._block = block
         self._ended = False
         self.connection = connection
-        self.lent: AsyncLent = AsyncInBlock(connection)
+        self.lent: AsyncLent = AsyncPsycopg(connection)
 
     async def execute(self, sql: str, values: Any) -> psycopg.AsyncCursor[Any]:
         return await self.connection.execute(sql, values)
@@ -228,27 +237,6 @@ class AsyncOwn:
         finally:
             if not self._owner.keep_async(self.connection):
                 await self.connection.close()
-
-
-class InBlock(Psycopg):
-    """Its verbs are for a transaction that no statement of the handler has ended."""
-
-    def fetch(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
-        _check_open(self.raw)
-        return super().fetch(sql, *values)
-
-
-class AsyncInBlock(AsyncPsycopg):
-    """The same, awaited."""
-
-    async def fetch(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
-        _check_open(self.raw)
-        return await super().fetch(sql, *values)
-
-
-def _check_open(connection: Sync | Async) -> None:
-    if connection.pgconn.transaction_status == TransactionStatus.IDLE:
-        raise InvalidOption("the transaction was ended inside ctx.transaction(), before its end")
 
 
 @contextmanager

@@ -166,11 +166,14 @@ def _claims_of(rows: Rows) -> list[Claim]:
     """The claims in an answer of `settle`, whose one row may also be empty."""
     if rows[0][0] is None:
         return []
-    created, due = _ALIVE - 2, _ALIVE - 1
+    created, due = Claim._fields.index("created_at"), Claim._fields.index("due_at")
     if str(rows[0][created].tzinfo) == "UTC":
         return [Claim._make(row[:_ALIVE]) for row in rows]
     return [
-        Claim._make((*row[:created], row[created].astimezone(UTC), row[due].astimezone(UTC))) for row in rows
+        Claim._make(
+            (*row[:created], row[created].astimezone(UTC), row[due].astimezone(UTC), *row[due + 1 : _ALIVE])
+        )
+        for row in rows
     ]
 
 

@@ -93,11 +93,11 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
         orders = await self._do("beat", worker.encode(), number(micro(ttl)))
         if orders is None:
             return Orders(given_up=True)
-        paused, cancel = orders
+        paused, cancel, watched = orders
         stops = [
             CancelOrder(text_id(raw), token.hex()) for raw, token in zip(*[iter(cancel)] * 2, strict=True)
         ]
-        return Orders(False, tuple(stops), frozenset(queue.decode() for queue in paused))
+        return Orders(False, tuple(stops), frozenset(queue.decode() for queue in paused), watched == 1)
 
     async def claim(self, want: Want) -> Claimed:
         wanted = Wanted(want)
@@ -197,8 +197,8 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
     async def reconcile(self, limit: int, after: str | None = None) -> None:
         """There is no ledger beside it."""
 
-    async def tidy(self) -> None:
-        await self._do("tidy", number(micro(SERIES_KEPT)))
+    async def tidy(self, unshelved: Sequence[str] = ()) -> None:
+        await self._do("tidy", number(micro(SERIES_KEPT)), *(name.encode() for name in unshelved))
 
     # -- operate ------------------------------------------------------------------------------------
     async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:

@@ -32,7 +32,8 @@ class Limits(Inspection):
             GroupState(_read(name.decode(), raw), active, _seconds(cooled))
             for name, raw, active, cooled in rows
         ]
-        return sorted(found, key=lambda state: state.group.name)
+        listed = [state for state in found if state.group.bounds_something]
+        return sorted(listed, key=lambda state: state.group.name)
 
     async def lanes(self, group: str, limit: int, after: str | None = None) -> list[LaneState]:
         found: list[LaneState] = []
@@ -63,7 +64,9 @@ class Limits(Inspection):
 
 def _pack(group: Group) -> bytes:
     numbers = [number for limit in (group.limit, group.per_key) for number in _numbers(limit)]
-    return _DECLARED.pack(*numbers) + b"".join(b"\0" + need.encode() for need in group.needs)
+    needs = b"".join(b"\0" + need.encode() for need in group.needs)
+    said = b"".join(b"\1" + limit.said.encode() for limit in (group.limit, group.per_key))
+    return _DECLARED.pack(*numbers) + needs + said
 
 
 def _numbers(limit: Limit) -> tuple[float, float, float]:
@@ -76,12 +79,14 @@ def _or_none(value: float | None) -> float:
 
 def _read(name: str, raw: bytes) -> Group:
     numbers = _DECLARED.unpack_from(raw)
-    needs = tuple(need.decode() for need in raw[_DECLARED.size :].split(b"\0")[1:])
-    return Group(name, _limit(*numbers[:3]), _limit(*numbers[3:]), needs)
+    named, said, key_said = raw[_DECLARED.size :].split(b"\1")
+    needs = tuple(need.decode() for need in named.split(b"\0")[1:])
+    return Group(name, _limit(said, *numbers[:3]), _limit(key_said, *numbers[3:]), needs)
 
 
-def _limit(rate: float, burst: float, concurrency: float) -> Limit:
-    return Limit(None if rate < 0 else rate, int(burst), None if concurrency < 0 else int(concurrency))
+def _limit(said: bytes, rate: float, burst: float, concurrency: float) -> Limit:
+    least = None if concurrency < 0 else int(concurrency)
+    return Limit(None if rate < 0 else rate, int(burst), least, said.decode())
 
 
 def _seconds(micros: bytes) -> float | None:

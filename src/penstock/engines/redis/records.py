@@ -82,12 +82,13 @@ def read_claim(raw: bytes, base_raw: bytes, again: bytes, token: str) -> Claim:
         return _first_claim(raw, base_raw, token)
     base = read_base(base_raw)
     job_id = text_id(raw)
-    attempt, suspect, crashes, due = _AGAIN.unpack_from(again) if again else (1, 0, 0, base.due)
+    attempt, flags, crashes, due = _AGAIN.unpack_from(again) if again else (1, 0, 0, base.due)
     lane = again[_AGAIN.size :].decode() or base.lane or base.queue
     key = job_id if base.key is None else base.key
     return Claim(
         job_id, token, base.queue, base.task, lane, base.args, key, attempt, base.max_attempts, base.priority,
-        base.owner, base.options, bool(suspect), crashes, instant(base.created), instant(due),
+        base.owner, base.options, bool(flags & 1), crashes, instant(base.created), instant(due),
+        bool(flags & 2),
     )  # fmt: skip
 
 
@@ -101,7 +102,7 @@ def _first_claim(raw: bytes, base: bytes, token: str) -> Claim:
     return Claim._make(
         (
             job_id, token, queue, task, queue, base[at:].decode(), job_id, 1, max_attempts, priority,
-            None, None, False, 0, since, since if due == created else instant(due),
+            None, None, False, 0, since, since if due == created else instant(due), False,
         )
     )  # fmt: skip
 

@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-from penstock.engine import Entry
-from penstock.engines.sqlite.instants import SECOND, instant
+from penstock.engine import DECLARED_FOR, Entry
+from penstock.engines.sqlite.instants import SECOND, instant, micro
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.model.breaker import (
     FOREVER,
@@ -39,8 +39,11 @@ class BreakerRow:
     def room(self, now: int) -> int | None:
         return room(self.breaker, self.looked_at(now))
 
-    def start(self, now: int, job_id: str, /) -> None:
-        self._become(enter(self.looked_at(now), job_id))
+    def start(self, now: int, job_id: str, /) -> bool:
+        """Whether the job is a probe."""
+        standing = self.looked_at(now)
+        self._become(enter(standing, job_id))
+        return standing.circuit is Circuit.HALF_OPEN
 
     def closed_for(self, now: int) -> float | None:
         standing = self.looked_at(now)
@@ -86,7 +89,12 @@ def save(tx: Tx, rows: Iterable[BreakerRow]) -> None:
 def put_breakers(tx: Tx, given: Sequence[Breaker]) -> None:
     """Declare breakers; those that are there stand as they stood."""
     fresh = _dump(Standing())
-    tx.change_many("breakers_put", [(each.name, json.dumps(asdict(each)), fresh) for each in given])
+    tx.change_many("breakers_put", [(each.name, json.dumps(asdict(each)), fresh, tx.now) for each in given])
+
+
+def let_go(tx: Tx) -> None:
+    """Drop those that nobody declares any more, and no group needs."""
+    tx.change("breakers_drop", (tx.now - micro(DECLARED_FOR),))
 
 
 def enter_breaker(tx: Tx, name: str, permit: str) -> Entry:

@@ -49,8 +49,9 @@ def _claim_limited(tx: Tx, want: Want, groups: Mapping[str, GroupRow]) -> Claime
     lanes.reopen(tx, groups)
     unlimited = [*_lanes(tx, want)]
     queues = {lane.queue for lane in unlimited}
-    ids = limited.Round(tx, want, queues, groups).take(unlimited)
-    claims = {claim.id: claim for claim in _take(tx, want, ids)}
+    choice = limited.Round(tx, want, queues, groups)
+    ids = choice.take(unlimited)
+    claims = {claim.id: claim._replace(probe=claim.id in choice.probes) for claim in _take(tx, want, ids)}
     lanes.write(tx)
     return Claimed([claims[job_id] for job_id in ids], limited.next_in(tx, unlimited))
 
@@ -126,4 +127,4 @@ def _free_keys(tx: Tx, claims: Sequence[Claim]) -> None:
 
 def _claim(values: Sequence[Any]) -> Claim:
     _, *told, suspect, crashes, created_at, due_at, _ = values
-    return Claim._make((*told, bool(suspect), crashes, instant(created_at), instant(due_at)))
+    return Claim._make((*told, bool(suspect), crashes, instant(created_at), instant(due_at), False))

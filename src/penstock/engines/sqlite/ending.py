@@ -31,6 +31,7 @@ def end_run(tx: Tx, job: Values, outcome: Outcome, ran_for: float = 0.0, *, keep
     tell(tx, [End(job["id"], job["queue"], job["lane"], outcome.healthy)])
     job["errors"] = _appended(job["errors"], error)
     job["attempt"] -= int(outcome.refund)
+    ran_before = job["ran_for"] > 0
     job["ran_for"] += ran_for
     job["suspect"] = int(job["suspect"] or outcome.suspect)
     job["crashes"] += int(outcome.crashed)
@@ -41,7 +42,7 @@ def end_run(tx: Tx, job: Values, outcome: Outcome, ran_for: float = 0.0, *, keep
     if cooldown > 0:
         cool(tx, job["lane"], cooldown)
     if not outcome.state.finished:
-        _run_again(tx, job, outcome)
+        _run_again(tx, job, outcome, ran_before=ran_before)
     else:
         job["result"] = outcome.result
         finish(tx, job, outcome.state, keep=keep or outcome.state is not State.COMPLETED)
@@ -56,14 +57,15 @@ def fail_unstarted(tx: Tx, job: Values, reason: str) -> None:
     _bury(tx, job, reason, None)
 
 
-def _run_again(tx: Tx, job: Values, outcome: Outcome) -> None:
+def _run_again(tx: Tx, job: Values, outcome: Outcome, *, ran_before: bool) -> None:
     tx.count(job["queue"], job["state"], job["lane"], -1)
     if not outcome.keep_place:
         job["due_at"] = tx.now + micro(outcome.delay)
         job["rank"] = job["due_at"] - HEAD_START_US[job["priority"]]
     if job["suspect"] or not outcome.keep_place:  # it has run
         job["expires_at"] = None
-    if job["attempt"] == 0 and not job["errors"]:
+    # What was handed back from its first run has not started; a snooze was a run, though no attempt.
+    if outcome.keep_place and job["attempt"] == 0 and not job["errors"] and not ran_before:
         job["started_at"] = None
     job["lane"] = _lane_after(tx, job, outcome)
     job["state"] = outcome.state.value

@@ -116,8 +116,8 @@ class SqliteEngine(Asked, Declared, Kept):
     async def reconcile(self, limit: int, after: str | None = None) -> None:
         """There is no ledger beside it."""
 
-    async def tidy(self) -> None:
-        await self._write(upkeep.tidy)
+    async def tidy(self, unshelved: Sequence[str] = ()) -> None:
+        await self._write(lambda tx: upkeep.tidy(tx, unshelved))
 
     # -- operate ----------------------------------------------------------------------------------
     async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:

@@ -18,8 +18,9 @@ class Bound(Protocol):
     def room(self, now: int) -> int | None:
         """How many may start now; None: no bound."""
 
-    def start(self, now: int, job_id: str, /) -> None:
-        """One more starts."""
+    def start(self, now: int, job_id: str, /) -> bool:
+        """One more starts; whether it is to try something."""
+        ...
 
     def closed_for(self, now: int) -> float | None:
         """Seconds for which nothing starts, where only time is needed; 0 where it is open; None: a run must
@@ -45,12 +46,13 @@ class Gauge:
         places = max(0, self.limit.concurrency - self.active)
         return places if by_rate is None else min(places, by_rate)
 
-    def start(self, now: int, _job_id: str, /) -> None:
+    def start(self, now: int, _job_id: str, /) -> bool:
         self.active += 1
         if self.limit.rate is not None:
             ahead = spend(self.limit, (self.spent_until - now) / SECOND, 0.0, 1)
             self.spent_until = now + ahead * SECOND
             self.changed = True
+        return False
 
     def closed_for(self, now: int) -> float | None:
         if self.room(now) != 0:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from penstock.engine import Group, GroupState
+from penstock.engine import DECLARED_FOR, Group, GroupState
 from penstock.engines.sqlite import breakers
 from penstock.engines.sqlite.breakers import BreakerRow
 from penstock.engines.sqlite.gauges import Bound, Gauge
@@ -33,6 +33,10 @@ class GroupRow:
     @property
     def is_queue(self) -> bool:
         return self.group.name == self.queue
+
+    @property
+    def is_listed(self) -> bool:
+        return self.declared and self.group.bounds_something
 
     @property
     def is_limited(self) -> bool:
@@ -84,9 +88,16 @@ def put_groups(tx: Tx, groups: Sequence[Group]) -> list[GroupRow]:
     before = load(tx)
     changed = [group for group in groups if not _is(before.get(group.name), group)]
     tx.change_many("groups_put", [(group.name, queue_of(group.name), _dump(group)) for group in changed])
+    tx.change("groups_stamp", {"now": tx.now, "names": json.dumps([group.name for group in groups])})
     after = load(tx)
     tx.woken.update(queue_of(group.name) for group in changed)
     return [after[group.name] for group in changed]
+
+
+def let_go(tx: Tx) -> None:
+    """Drop those that nobody declares any more, or that bound nothing, where nothing uses them."""
+    passed = tx.now - micro(DECLARED_FOR)
+    tx.change("groups_drop_idle", {"now": tx.now, "passed": passed, "bare": _dump(Group(""))})
 
 
 def cool(tx: Tx, lane: str, seconds: float) -> None:
@@ -109,7 +120,7 @@ def save(tx: Tx, groups: Sequence[GroupRow]) -> None:
 
 def groups(session: Session) -> list[GroupState]:
     """Every declared group."""
-    return [_state(row, session.now) for _, row in sorted(load(session).items()) if row.declared]
+    return [_state(row, session.now) for _, row in sorted(load(session).items()) if row.is_listed]
 
 
 def _state(row: GroupRow, now: int) -> GroupState:

@@ -9,8 +9,11 @@ from contextlib import suppress
 from typing import Any, NoReturn
 from weakref import WeakSet
 
-from penstock.model.errors import InvalidOption, TransactionTooLong
+from penstock.engines.blocks import ends_here, is_over
+from penstock.engines.sqlite.failures import code_of
+from penstock.model.errors import TransactionTooLong
 
+SHOWN = 40  # characters of a statement that is refused
 AGAIN = 0.05  # seconds after which a statement that goes on is interrupted once more
 
 
@@ -20,13 +23,13 @@ class HeldCursor(sqlite3.Cursor):
     connection: HeldConnection
 
     def execute(self, *args: Any) -> Any:
-        return self.connection.guarded(super().execute, *args)
+        return self.connection.guarded(self, super().execute, *args)
 
     def executemany(self, *args: Any) -> Any:
-        return self.connection.guarded(super().executemany, *args)
+        return self.connection.guarded(self, super().executemany, *args)
 
     def executescript(self, *_: Any) -> NoReturn:
-        _refuse_to_commit("executescript() commits first")
+        raise ends_here("executescript() commits first")
 
 
 class HeldConnection(sqlite3.Connection):
@@ -45,10 +48,12 @@ class HeldConnection(sqlite3.Connection):
     def hold(self) -> None:
         """A handler has it from now on, with a transaction open."""
         self._held = True
+        self.set_authorizer(_leave_transactions)
 
     def let_go(self) -> None:
         """The handler has it no more; TransactionTooLong where it was taken away before."""
         self._held = False
+        self.set_authorizer(None)
         self._check()
 
     def _check(self) -> None:
@@ -56,10 +61,10 @@ class HeldConnection(sqlite3.Connection):
             raise TransactionTooLong(self._over)
 
     def check_open(self) -> None:
-        """InvalidOption where a statement of the handler has ended the transaction."""
+        """InvalidOption where the transaction is over: some errors undo all of it."""
         self._check()
         if not self.in_transaction:
-            raise InvalidOption("the transaction was ended inside ctx.transaction(), before its end")
+            raise is_over()
 
     def take_away(self, why: str) -> None:
         """Undo the transaction, whatever it is doing. From another thread."""
@@ -68,21 +73,27 @@ class HeldConnection(sqlite3.Connection):
             self.interrupt()
         try:
             with suppress(sqlite3.Error):
+                self.set_authorizer(None)
                 for cursor in list(self._cursors):
                     cursor.close()  # while one is being read, what interrupted it would stop a rollback, too
                 super().rollback()
         finally:
             self._guard.release()
 
-    def guarded(self, statement: Callable[..., Any], *args: Any) -> Any:
+    def guarded(self, cursor: sqlite3.Cursor, statement: Callable[..., Any], *args: Any) -> Any:
         with self._guard:
             self._check()
+            if self._held:
+                self.check_open()
             try:
                 return statement(*args)
-            except sqlite3.OperationalError as error:
-                if self._over is None:
-                    raise
-                raise TransactionTooLong(self._over) from error
+            except sqlite3.DatabaseError as error:
+                if code_of(error) == sqlite3.SQLITE_AUTH:
+                    cursor.close()  # it has the statement, and is itself had by whoever keeps the error
+                    raise ends_here(str(args[0]).strip()[:SHOWN]) from None
+                if self._over is not None and isinstance(error, sqlite3.OperationalError):
+                    raise TransactionTooLong(self._over) from error
+                raise
 
     def cursor(self, *factory: Any) -> Any:
         self._check()
@@ -103,22 +114,20 @@ class HeldConnection(sqlite3.Connection):
 
     def commit(self) -> None:
         if self._held:
-            _refuse_to_commit("commit()")
+            raise ends_here("commit()")
         super().commit()
 
     def rollback(self) -> None:
         if self._held:
-            _refuse_to_commit("rollback()")
+            raise ends_here("rollback()")
         super().rollback()
 
     def __enter__(self) -> Any:
         if self._held:
-            _refuse_to_commit("`with connection:` commits at its end")
+            raise ends_here("`with connection:` commits at its end")
         return super().__enter__()
 
 
-def _refuse_to_commit(what: str) -> NoReturn:
-    raise InvalidOption(
-        f"{what}: inside ctx.transaction() the work is committed together with the job, when the block ends; "
-        "to undo it, leave the block by an exception"
-    )
+def _leave_transactions(action: int, *_: Any) -> int:
+    """Asked by SQLite about each statement; savepoints are another action."""
+    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_TRANSACTION else sqlite3.SQLITE_OK

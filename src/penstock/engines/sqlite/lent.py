@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
 from penstock.engine import Effect, Settlement
@@ -20,7 +20,7 @@ from penstock.engines.sqlite.lock import FairLock
 from penstock.engines.sqlite.session import Tx
 from penstock.engines.sqlite.statements import SQL
 from penstock.lent import AsyncLent, Dialect, Lent, require
-from penstock.lent.sqlite import as_we_read_it, joined
+from penstock.lent.sqlite import as_we_read_it, explained, joined
 from penstock.model.clock import Clock
 from penstock.model.errors import EngineUnavailable, InvalidOption
 from penstock.model.job import Enqueued, NewJob
@@ -68,7 +68,7 @@ class SqliteOnLent:
         """A verb as work for a connection: whole or not at all, as a part of its transaction."""
 
         def work(connection: sqlite3.Connection) -> T:
-            with as_we_read_it(connection), self._typed_errors():
+            with as_we_read_it(connection), self._typed_errors(), self._explained():
                 if isinstance(connection, HeldConnection):
                     connection.check_open()
                 if not self._own:
@@ -122,6 +122,9 @@ class SqliteOnLent:
             raise (self._busy(error) if is_busy(error) else typed(error, self._files.database)) from error
         except OSError as error:
             raise EngineUnavailable(f"{self._files.database}: {error}; nothing was changed") from error
+
+    def _explained(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._own else explained()
 
     def _busy(self, why: object) -> EngineUnavailable:
         return EngineUnavailable(

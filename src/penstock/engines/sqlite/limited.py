@@ -65,6 +65,7 @@ class Round:
         self._free = want.free
         self._ids: list[str] = []
         self._sources: list[Source] = []
+        self.probes: set[str] = set()  # ids of the jobs that try a breaker
 
     def take(self, unlimited: Iterable[tuple[str, str]]) -> list[str]:
         """The ids of the jobs whose turn it is; `unlimited` are the lanes, with their queues, that have no
@@ -136,7 +137,8 @@ class Round:
             return False
         _, job_id = source.jobs.pop()
         for bound in source.bounds:
-            bound.start(tx.now, job_id)
+            if bound.start(tx.now, job_id):
+                self.probes.add(job_id)
         self._ids.append(job_id)
         self._from[source.queue] += 1
         self._free -= source.limited

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from penstock.engine import Retention
-from penstock.engines.sqlite import series
+from penstock.engines.sqlite import breakers, groups, series
 from penstock.engines.sqlite.ending import fail_unstarted
 from penstock.engines.sqlite.instants import SECOND, micro
 from penstock.engines.sqlite.leave import forget_record
@@ -109,14 +109,15 @@ def _remove(tx: Tx, ids: Sequence[str]) -> int:
     return len(rows)
 
 
-def tidy(tx: Tx) -> None:
+def tidy(tx: Tx, unshelved: Sequence[str]) -> None:
     """Drop lanes that nobody waits in and what is past its time, and fold the log into the file."""
     tx.fold_log = True
     tx.change("lanes_drop_empty")
     tx.change("lanes_drop_idle", {"now": tx.now})
-    tx.change("groups_drop_idle", (tx.now,))
+    groups.let_go(tx)
+    breakers.let_go(tx)
     tx.change("keys_drop_over", (tx.now,))
-    for row in tx.rows("shelves_orphaned"):
+    for row in tx.rows("shelves_orphaned", (json.dumps([*unshelved]),)):
         for job in tx.rows("unshelve", (row["shelf"], UNSHELVED)):
             tx.shelve(job["queue"], job["state"], row["shelf"], -1)
     tx.change("shelves_drop_empty")

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable
 
 from penstock.engine import CancelOrder, Judge, Orders, Rescued, WorkerInfo
+from penstock.engine.feeding import LISTENER_KEY, LISTENER_KIND
 from penstock.engines.sqlite.ending import take_back
 from penstock.engines.sqlite.instants import instant, micro, stored
 from penstock.engines.sqlite.session import Session, Tx
@@ -37,7 +38,9 @@ def beat(session: Session, worker: str, ttl: float) -> Orders:
     if not known or not session.beats.extend(worker, session.now + micro(ttl), session.now):
         return Orders(given_up=True)
     cancel = tuple(CancelOrder(row["id"], row["token"]) for row in session.rows("cancel_orders", (worker,)))
-    return Orders(cancel=cancel, paused=frozenset(row["name"] for row in session.rows("queues_paused")))
+    paused = frozenset(row["name"] for row in session.rows("queues_paused"))
+    listener = {"kind": LISTENER_KIND, "key": LISTENER_KEY, "now": session.now}
+    return Orders(cancel=cancel, paused=paused, watched=session.row("note", listener) is not None)
 
 
 def workers(session: Session) -> list[WorkerInfo]:

@@ -1,9 +1,11 @@
--- Under the token, once. One that a person has cancelled does not run again, and keeps the reason as its message.
+-- Under the token, once. What was handed back from its first run has not started; a snooze, which has a due time, was a
+-- run. While one goes on, the row was last updated at its start. One that a person has cancelled does not run again, and keeps the reason as its message.
 update {jobs} as j set
     status = case
         when e.status <> 'again' then e.status
         when j.cancel_note is not null then 'cancelled'
-        when j.attempts_made <= e.refund and coalesce(e.error, j.error_message) is null then 'pending'
+        when j.attempts_made <= e.refund and coalesce(e.error, j.error_message) is null and e.due_at is null
+            and j.started_at >= j.updated_at then 'pending'
         else 'processing' end,
     result_json = e.result,
     error_message = case
@@ -14,6 +16,7 @@ update {jobs} as j set
     attempts_made = j.attempts_made - e.refund,
     started_at = case
         when e.status = 'again' and j.attempts_made <= e.refund and coalesce(e.error, j.error_message) is null
+            and e.due_at is null and j.started_at >= j.updated_at
         then null else j.started_at end,
     finished_at = case when e.status <> 'again' or j.cancel_note is not null then :now end,
     due_at = coalesce(e.due_at, j.due_at),

@@ -8,12 +8,22 @@ from typing import Any
 from penstock.engines.statements import load
 from penstock.table.declared import Table
 from penstock.table.names import composed
-from penstock.table.shape import Column, Shape
+from penstock.table.shape import Column, Family, Shape
 from penstock.table.statements import qualified
 
 Look = Callable[[str, str], list[tuple[Any, ...]]]  # a statement about the relation of this name
 
 _CATALOG = load("penstock.table.postgres", "catalog")
+
+
+_STRINGS, _ENUMS = "S", "E"  # categories of types
+_FAMILIES: dict[str, Family] = {
+    "smallint": "integer",
+    "integer": "integer",
+    "bigint": "integer",
+    "timestamp with time zone": "time",
+    "timestamp without time zone": "zoneless",
+}
 
 
 def trigger_of(table: Table) -> str:
@@ -42,4 +52,15 @@ def _columns(name: str, look: Look) -> dict[str, Column]:
     place = look(_CATALOG["place"], name)
     if not place or not place[0][1]:
         return {}
-    return {column: Column(kind, length) for column, kind, length in look(_CATALOG["columns"], name)}
+    return {
+        column: Column(kind, length, _family(base, category), tuple(labels or ()))
+        for column, kind, base, category, length, labels in look(_CATALOG["columns"], name)
+    }
+
+
+def _family(base: str, category: str) -> Family:
+    if base in _FAMILIES:
+        return _FAMILIES[base]
+    if category == _STRINGS and base != "character":  # which fills up with blanks
+        return "text"
+    return "enum" if category == _ENUMS else "other"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from psycopg import conninfo
 from psycopg.pq import TransactionStatus
 from psycopg.types.json import Jsonb
 
+from penstock.engines.postgres.endings import InBlockCursor, check_open
 from penstock.engines.postgres.failures import not_connected
 from penstock.engines.statements import load
 from penstock.model.clock import Clock
@@ -91,12 +92,13 @@ class PostgresStore(Store):
 
     @contextmanager
     def transaction(self, cap: float | None = None) -> Iterator[PostgresTx]:
-        del cap  # the server ends a session that is idle in its transaction for too long
         connection = self._take()
         try:
             with _typed():
                 connection.execute(_BEGIN)
-            yield PostgresTx(connection)
+            # The server ends a session that is idle in its transaction for too long.
+            with _lent(connection) if cap is not None else nullcontext():
+                yield PostgresTx(connection)
             with _typed():
                 connection.execute(b"commit")
         finally:
@@ -222,6 +224,19 @@ def typed(error: psycopg.Error) -> EngineError:
         return OutcomeUnknown(f"the connection was lost before the answer came: {_line(error)}")
     passing = state.startswith(_PASSING)
     return (EngineUnavailable if passing else EngineError)(f"the database refused: {_line(error)}")
+
+
+@contextmanager
+def _lent(connection: Connection) -> Iterator[None]:
+    """In a handler's hands: it can neither commit nor roll back."""
+    connection.cursor_factory = InBlockCursor
+    try:
+        yield
+        check_open(connection)
+        if connection.pgconn.transaction_status == TransactionStatus.INERROR:
+            raise EngineError("a statement in the transaction failed, and so nothing of it can be kept")
+    finally:
+        connection.cursor_factory = psycopg.Cursor
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.table.declared import Table
-from penstock.table.shape import Column, Shape
+from penstock.table.shape import Column, Family, Shape
 
 Look = Callable[..., list[tuple[Any, ...]]]  # a statement and its values
 
@@ -17,6 +17,17 @@ _UNIQUES = 'select name, partial from pragma_index_list(?) where "unique"'
 _KEYS = "select name from pragma_index_info(?)"
 _INDEXES = "select name from sqlite_master where type = 'index'"
 _TEXT = "select sql from sqlite_master where type = 'index' and name = ?"
+
+_AFFINITIES: tuple[tuple[str, Family], ...] = (
+    ("INT", "integer"),
+    ("CHAR", "text"),
+    ("CLOB", "text"),
+    ("TEXT", "text"),
+    ("BLOB", "any"),
+    ("REAL", "other"),
+    ("FLOA", "other"),
+    ("DOUB", "other"),
+)
 
 
 def read_shape(table: Table, look: Look) -> Shape:
@@ -34,7 +45,16 @@ def read_shape(table: Table, look: Look) -> Shape:
 def _columns(name: str, look: Look) -> dict[str, Column]:
     if not look(_TABLE, name):
         return {}
-    return {column.lower(): Column(kind) for column, kind, _ in look(_COLUMNS, name)}
+    return {column.lower(): Column(kind, family=_family(kind)) for column, kind, _ in look(_COLUMNS, name)}
+
+
+def _family(kind: str) -> Family:
+    """What SQLite makes of a value in such a column: its rules of affinity, in their order."""
+    declared = kind.upper()
+    for part, family in _AFFINITIES:
+        if part in declared:
+            return family
+    return "number" if declared else "any"
 
 
 def _uniques(name: str, look: Look) -> set[str]:

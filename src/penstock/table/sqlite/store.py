@@ -17,6 +17,7 @@ from penstock.engines.sqlite.connection import connect, patiently
 from penstock.engines.sqlite.failures import spoils_connection, typed
 from penstock.engines.sqlite.files import Files
 from penstock.engines.sqlite.forks import Desk
+from penstock.engines.sqlite.held import HeldConnection
 from penstock.engines.sqlite.lock import FairLock
 from penstock.engines.statements import load
 from penstock.model.clock import Clock
@@ -32,7 +33,7 @@ from penstock.tasks.urls import sqlite_path
 class SqliteTx:
     """One open transaction, the only one that writes to the file."""
 
-    def __init__(self, connection: sqlite3.Connection, database: str) -> None:
+    def __init__(self, connection: HeldConnection, database: str) -> None:
         self.connection = connection
         self.over: str | None = None  # why, where it has ended before its block
         self.done = False  # its block has ended
@@ -72,7 +73,7 @@ class SqliteStore(Store):
         self._place = Files.at(sqlite_path(url))
         self._desk = Desk(self._place, self._disconnect)
         self._turn: FairLock | None = None
-        self._connection: sqlite3.Connection | None = None
+        self._connection: HeldConnection | None = None
 
     @contextmanager
     def transaction(self, cap: float | None = None) -> Iterator[SqliteTx]:
@@ -85,7 +86,7 @@ class SqliteStore(Store):
             with self._typed():
                 patiently(connection, "begin immediate")
             try:
-                with self._capped(tx, cap, held):
+                with self._lent(tx, cap, held):
                     yield tx
                 with self._typed():
                     connection.execute("commit")
@@ -142,13 +143,15 @@ class SqliteStore(Store):
                 self._turn = None
 
     # -- the connection -------------------------------------------------------------------------------
-    def _connected(self) -> sqlite3.Connection:
+    def _connected(self) -> HeldConnection:
         if self._connection is None:
             if not Path(self._place.database).is_file():
                 raise EngineError(f"there is no database {self._place.database}, and so no table in it")
             with self._typed():
-                self._connection = connect(self._place.database)
-                self._connection.row_factory = None
+                made = connect(self._place.database, HeldConnection)
+                assert isinstance(made, HeldConnection)
+                made.row_factory = None
+                self._connection = made
         return self._connection
 
     def _opened_turn(self) -> FairLock:
@@ -158,11 +161,22 @@ class SqliteStore(Store):
         return self._turn
 
     @contextmanager
-    def _capped(self, tx: SqliteTx, seconds: float | None, held: ExitStack) -> Iterator[None]:
-        """A handler that keeps the transaction open would keep everybody else from writing."""
-        if seconds is None:
+    def _lent(self, tx: SqliteTx, cap: float | None, held: ExitStack) -> Iterator[None]:
+        """In a handler's hands for `cap` seconds at most; it can neither commit nor roll back."""
+        if cap is None:
             yield
             return
+        tx.connection.hold()
+        try:
+            with self._capped(tx, cap, held):
+                yield
+        finally:
+            with suppress(sqlite3.Error):  # it may be gone
+                tx.connection.let_go()
+
+    @contextmanager
+    def _capped(self, tx: SqliteTx, seconds: float, held: ExitStack) -> Iterator[None]:
+        """A handler that keeps the transaction open would keep everybody else from writing."""
         timer = threading.Timer(seconds, self._cut, (tx, seconds, held))
         timer.daemon = True
         timer.start()
@@ -170,6 +184,7 @@ class SqliteStore(Store):
             yield
             with tx.guard:
                 tx.check()
+                tx.connection.check_open()
         finally:
             with tx.guard:
                 tx.done = True

@@ -1,4 +1,8 @@
-"""The routes, a module for each thing they are about. Each has `register(service)`."""
+"""The routes, a module for each thing they are about.
+
+Each has `register(service)`, and its endpoints say by `@needs` who may ask. What is put into ROUTES is
+served, guarded, and in the OpenAPI document.
+"""
 
 from penstock.web.routes import (
     audit,

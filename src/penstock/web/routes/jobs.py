@@ -11,11 +11,13 @@ from penstock.model.access import Scope
 from penstock.model.job import Job
 from penstock.model.record import Record
 from penstock.model.states import State, Status
+from penstock.ops import Ops
+from penstock.searching import Found, NotSearchable
 from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.keys import stored_key
 from penstock.web.pages import After, Limit, following
-from penstock.web.refusals import RESPONSES, not_found
+from penstock.web.refusals import RESPONSES, Field, invalid, not_found
 from penstock.web.shapes import (
     CancelledView,
     Instant,
@@ -27,6 +29,8 @@ from penstock.web.shapes import (
     Why,
 )
 from penstock.web.views import job_view, owner_filter
+
+_ARGS = "args."
 
 
 def register(service: FastAPI) -> None:
@@ -61,7 +65,10 @@ async def jobs(
     limit: Limit = 50,
     after: After | None = None,
 ) -> JobPage:
-    """Jobs, newest first."""
+    """Jobs, newest first. With `task`, also by an argument it declares searchable: `args.order_id=7`.
+
+    Such a page can be short, or empty, and `next` still say where to go on.
+    """
     principal = principal_of(request)
     where = JobFilter(
         queue=queue,
@@ -73,9 +80,25 @@ async def jobs(
         until=until,
         parked=parked,
     )
-    found = await (await ops_of(request)).jobs(where, limit, after)
+    ops = await ops_of(request)
+    if args := _arguments(request):
+        page = await _search(ops, where, args, limit, after)
+        return JobPage(jobs=[job_view(principal, each) for each in page.jobs], next=page.next)
+    found = await ops.jobs(where, limit, after)
     views = [job_view(principal, each) for each in found]
     return JobPage(jobs=views, next=following([each.id for each in found], limit))
+
+
+def _arguments(request: Request) -> dict[str, str]:
+    given = request.query_params.multi_items()
+    return {name.removeprefix(_ARGS): value for name, value in given if name.startswith(_ARGS)}
+
+
+async def _search(ops: Ops, where: JobFilter, args: dict[str, str], limit: int, after: str | None) -> Found:
+    try:
+        return await ops.search(where, args, limit, after)
+    except NotSearchable as error:
+        raise invalid(str(error), Field("args", str(error))) from error
 
 
 @needs(Scope.READ)

@@ -9,7 +9,7 @@ create function {schema}.settle(
 ) returns table (
     id text, token text, queue text, task text, lane text, args text, key text, attempt integer,
     max_attempts integer, priority smallint, owner text, options text, suspect boolean, crashes integer,
-    created_at timestamptz, due_at timestamptz, is_alive boolean, refused text[],
+    created_at timestamptz, due_at timestamptz, probe boolean, is_alive boolean, refused text[],
     next_in double precision
 ) language plpgsql as $$
 #variable_conflict use_column
@@ -100,6 +100,7 @@ begin
         return query
         select c.id::text, c.token::text, c.queue, c.task, c.lane, c.args, coalesce(c.key, c.id::text), c.attempt,
             c.max_attempts, c.priority, c.owner, c.options, c.suspect, c.crashes, c.created_at, c.due_at,
+            exists (select from {schema}.breakers b where b.circuit = 'half-open' and b.probing ? c.id::text),
             true, missed, claims.next_in
         from unnest(claims.claimed) with ordinality c order by c.ordinality;
         -- Of what became free they have had what they may, unless they asked for less.
@@ -165,7 +166,7 @@ begin
         )
         select c.id::text, c.token::text, c.queue, c.task, c.lane, c.args, coalesce(c.key, c.id::text), c.attempt,
             c.max_attempts, c.priority, c.owner, c.options, c.suspect, c.crashes, c.created_at, c.due_at,
-            true, missed, null::double precision
+            false, true, missed, null::double precision
         from claimed c, given_up
         order by c.rank, c.id;
         answered := found;

@@ -62,7 +62,9 @@ begin
                             when h.next_lane is not null then h.next_lane
                             when strpos(j.lane, '?') > 0 then j.queue else j.lane end,
                 limited = false,
-                started_at = case when h.attempt > 0 or h.errors is not null then j.started_at end,
+                -- What was handed back from its first run has not started; a snooze was a run, though no attempt.
+                started_at = case when h.attempt > 0 or h.errors is not null or not h.keep_place or j.ran_for > 0
+                    then j.started_at end,
                 worker = null, request = null,
                 ended_token = case when by_holder then j.token else j.ended_token end
             from held h

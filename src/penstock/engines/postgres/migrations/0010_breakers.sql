@@ -7,6 +7,7 @@ create table {schema}.breakers (
     failure_rate double precision,
     window_length interval not null,
     minimum integer not null,
+    declared_at timestamptz not null,  -- for the last time
     circuit text not null default 'closed',
     failures integer not null default 0,
     runs integer not null default 0,

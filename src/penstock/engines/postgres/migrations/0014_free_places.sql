@@ -147,23 +147,27 @@ begin
     perform {schema}.hold_limits(array(select g ->> 'queue' from json_array_elements(given) g));
     with stored as (
         insert into {schema}.groups as o (
-            name, queue, declared, rate, burst, concurrency, key_rate, key_burst, key_concurrency, needs)
-        select distinct on (g.name) g.name, g.queue, true, g.rate, g.burst, g.concurrency, g.key_rate, g.key_burst,
-            g.key_concurrency, array(select json_array_elements_text(g.needs))
+            name, queue, declared, rate, burst, concurrency, said, key_rate, key_burst, key_concurrency, key_said, needs)
+        select distinct on (g.name) g.name, g.queue, true, g.rate, g.burst, g.concurrency, g.said, g.key_rate,
+            g.key_burst, g.key_concurrency, g.key_said, array(select json_array_elements_text(g.needs))
         from json_to_recordset(given) as g (
-            name text, queue text, rate double precision, burst integer, concurrency integer,
-            key_rate double precision, key_burst integer, key_concurrency integer, needs json)
+            name text, queue text, rate double precision, burst integer, concurrency integer, said text,
+            key_rate double precision, key_burst integer, key_concurrency integer, key_said text, needs json)
         order by g.name
         on conflict (name) do update
         set declared = true, rate = excluded.rate, burst = excluded.burst, concurrency = excluded.concurrency,
-            key_rate = excluded.key_rate, key_burst = excluded.key_burst, key_concurrency = excluded.key_concurrency,
-            needs = excluded.needs
-        where (o.declared, o.rate, o.burst, o.concurrency, o.key_rate, o.key_burst, o.key_concurrency, o.needs)
-            is distinct from (true, excluded.rate, excluded.burst, excluded.concurrency, excluded.key_rate,
-                excluded.key_burst, excluded.key_concurrency, excluded.needs)
+            said = excluded.said, key_rate = excluded.key_rate, key_burst = excluded.key_burst,
+            key_concurrency = excluded.key_concurrency, key_said = excluded.key_said, needs = excluded.needs
+        where (o.declared, o.rate, o.burst, o.concurrency, o.said, o.key_rate, o.key_burst, o.key_concurrency,
+                o.key_said, o.needs)
+            is distinct from (true, excluded.rate, excluded.burst, excluded.concurrency, excluded.said,
+                excluded.key_rate, excluded.key_burst, excluded.key_concurrency, excluded.key_said, excluded.needs)
         returning o.name
     )
     select array_agg(name) into changed from stored;
+    -- To the hour: mostly nothing is written.
+    update {schema}.groups o set declared_at = moment
+    where o.declared_at <= moment - interval '1 hour' and o.name in (select g ->> 'name' from json_array_elements(given) g);
     if changed is not null then
         perform {schema}.forget_probes();
     end if;
@@ -177,6 +181,11 @@ begin
     perform {schema}.look_at_lanes(array(
         select l.lane from {schema}.limited_lanes l where l.grp = any(changed) and l.head is not null), moment);
 end
+$$;
+
+create function {schema}.bounds_nothing(g {schema}.groups) returns boolean
+language sql immutable as $$
+    select g.rate is null and g.concurrency is null and g.key_rate is null and g.key_concurrency is null and g.needs = '{}'
 $$;
 
 -- Bring the limits of a queue up to date, and drop what is empty and worked off.
@@ -197,7 +206,11 @@ begin
         and not exists (select from {schema}.lane_news n where n.queue = queue and n.lane = l.lane)
         and not exists (select from {schema}.jobs j where j.lane = l.lane and j.state = 'waiting');
     delete from {schema}.groups g
-    where g.queue = queue and not g.declared and g.active = 0 and greatest(g.spent_until, g.cooled_until) <= now
-        and not exists (select from {schema}.limited_lanes l where l.grp = g.name);
+    where g.queue = queue and g.active = 0 and greatest(g.spent_until, g.cooled_until) <= now
+        and (not g.declared or g.declared_at <= moment - interval '7 days'
+             or {schema}.bounds_nothing(g))
+        and not exists (select from {schema}.limited_lanes l where l.grp = g.name)
+        and not (g.declared and g.name = g.queue and exists (
+            select from {schema}.jobs j where j.queue = g.queue and j.state in ('waiting', 'active')));
 end
 $$;

@@ -26,10 +26,18 @@ create index history_created on {schema}.history using brin (created_at) with (p
 create index history_key on {schema}.history (key, id) where key is not null;
 create index history_owner on {schema}.history (owner, id) where owner is not null;
 
--- The latest error in one line, or the note of one that ended without an error. Not strict, so that it is inlined.
+-- The latest error, or the note of one that ended without an error: the first line that says something, bounded.
+-- What comes after it may tell values. Not strict, so that it is inlined.
 create function {schema}.error_message(errors jsonb, note text) returns text
 language sql immutable as $$
-    select coalesce((errors -> -1 ->> 'type') || ': ' || (errors -> -1 ->> 'message'), note)
+    select left(
+        coalesce(
+            (errors -> -1 ->> 'type') || ': '
+                || coalesce(substring(errors -> -1 ->> 'message' from '[^ \t\r\n][^\r\n]*'), ''),
+            substring(note from '[^ \t\r\n][^\r\n]*')
+        ),
+        500
+    )
 $$;
 
 -- Every job there is a record of, in the words that the outside is told.

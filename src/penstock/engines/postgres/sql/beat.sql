@@ -8,4 +8,5 @@ beaten as (
 select exists (select from beaten),
     array(select j.id::text || ' ' || j.token::text from {schema}.jobs j
           where j.worker = %(worker)s and j.cancel_requested and j.state = 'active'),
-    array(select q.name from {schema}.queues q where q.paused)
+    array(select q.name from {schema}.queues q where q.paused),
+    exists (select from {schema}.notes n where n.kind = 'listener' and n.key = 'feed' and {_live_note})

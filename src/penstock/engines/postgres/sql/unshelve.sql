@@ -1,4 +1,4 @@
--- Finished jobs of schedules that are gone go back to the shelves of their queues, some at a time. The shelves are found
+-- Finished jobs of schedules that are gone, or keep nothing apart, go back to the shelves of their queues, some at a time. The shelves are found
 -- one after the other, by the index.
 with recursive shelves as (
     (select coalesce(f.shelf, f.queue) as shelf from {schema}.finished f where not f.pinned order by 1 limit 1)
@@ -9,7 +9,9 @@ with recursive shelves as (
 ),
 orphaned as (
     select s.shelf from shelves s
-    where left(s.shelf, 1) = '@' and not exists (select from {schema}.schedules o where o.id = substr(s.shelf, 2))
+    where left(s.shelf, 1) = '@' and (
+        not exists (select from {schema}.schedules o where o.id = substr(s.shelf, 2))
+        or substr(s.shelf, 2) = any(%(unshelved)b::text[]))
 ),
 batch as (
     select f.ctid as place from {schema}.finished f

@@ -101,13 +101,18 @@ local function tail_of(base, want)
   return tail
 end
 
-local function next_run(raw, base, want, token, now)
+-- What is told of a claim besides its base. Flags: 1 suspect, 2 it tries a breaker.
+local function told_again(attempt, suspect, probe, crashes, due)
+  return struct.pack('<HBHd', attempt, (suspect and 1 or 0) + (probe and 2 or 0), crashes, due)
+end
+
+local function next_run(raw, base, want, token, now, probe)
   local run = read_run(raw)
   local due = run.due > 0 and run.due or struct.unpack('<d', base, 9)
   run.state, run.attempt, run.claimed, run.token = 'a', run.attempt + 1, now, token
   run.worker, run.request = want.worker, want.request
   if run.started == 0 then run.started = now end
-  return write_run(run), struct.pack('<HBHd', run.attempt, run.suspect and 1 or 0, run.crashes, due) .. run.lane
+  return write_run(run), told_again(run.attempt, run.suspect, probe, run.crashes, due) .. run.lane
 end
 
 -- Whether the job may begin: not when it has passed its own expiry.
@@ -118,14 +123,15 @@ local function in_time(id, base, now)
   return true
 end
 
-local function start(id, base, run, want, now)
+local function start(id, base, run, want, now, probe)
   if has(byte(base, 17), MORE) then long_way().begin(id, base) end
   local taken, answer = want.taken, want.answer
   local token, again = sub(want.tokens, taken * 16 + 1, taken * 16 + 16), ''
   if run then
-    run, again = next_run(run, base, want, token, now)
+    run, again = next_run(run, base, want, token, now, probe)
   else
     run = want.head .. token .. tail_of(base, want)
+    if probe then again = told_again(1, false, true, 0, (struct.unpack('<d', base, 9))) end
   end
   taken = taken + 1
   want.taken = taken
@@ -145,7 +151,7 @@ local function start_all(want, now, ids, from, only)
       local lane, base = only or from[first + i - 1], bases[i]
       lane.used = lane.used + 1
       if base and in_time(id, base, now) then
-        start(id, base, runs[i], want, now)
+        start(id, base, runs[i], want, now, lane.probing)
         if lane.probing then lane.probing[#lane.probing + 1] = id end
         lane.started = lane.started + 1
         bytes = bytes + #base

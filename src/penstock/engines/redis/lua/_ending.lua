@@ -47,7 +47,8 @@ local function run_again(id, run, e, now)
   local base = read_base(call('HGET', JOBS, id))
   if base.expires and (run.suspect or not e.keep_place) then unexpiring(id, base, run) end
   if not e.keep_place then run.due = now + e.delay end
-  if run.attempt == 0 and #run.errors == 0 then run.started = 0 end
+  -- What was handed back from its first run has not started; a snooze was a run, though no attempt.
+  if e.keep_place and run.attempt == 0 and #run.errors == 0 and run.ran_for == e.ran_for then run.started = 0 end
   run.lane = lane_after(base, run, e)
   run.state, run.worker, run.request = 'w', '', ''
   later('HSET', RUNS, id, write_run(run))

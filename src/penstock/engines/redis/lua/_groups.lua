@@ -1,7 +1,7 @@
 -- Groups of lanes, and the lanes in them. What is read is kept until changes are written.
 --   A group as declared: rate, burst and concurrency (-1: none), double, of all its lanes and of each that has a key;
---   then the breakers it needs, each behind a \0. As it stands: active, spent until, cooled until, double; of a queue's
---   own group its counts tell what is active.
+--   then the breakers it needs, each behind a \0, and both rates as people wrote them, each behind a \1. As it stands:
+--   active, spent until, cooled until, double; of a queue's own group its counts tell what is active.
 --   A lane: active, spent until, cooled until, owing until, double; and a letter: in which of its group's sets it is.
 local DECLARED, STANDING, LIMITED = p .. 'groups', p .. 'standing', p .. 'limited'
 local known_groups, known_lanes = {}, {}
@@ -14,7 +14,7 @@ local function read_declared(raw)
   if not raw then return { limit = {}, per_key = {}, needs = {} } end
   local a, b, c, d, e, f, at = struct.unpack('<dddddd', raw)
   local group = { limit = limit_of(a, b, c), per_key = limit_of(d, e, f), needs = {}, declared = true }
-  for name in sub(raw, at):gmatch('%z([^%z]+)') do group.needs[#group.needs + 1] = name end
+  for name in sub(raw, at):match('^[^\1]*'):gmatch('%z([^%z]+)') do group.needs[#group.needs + 1] = name end
   return group
 end
 

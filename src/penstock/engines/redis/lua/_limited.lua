@@ -41,6 +41,7 @@ local function limits()
   limits_made = {
     gate = gate, group_at = group_at, lane_at = lane_at, own_limit = own_limit, touch = touch, vacate = vacate,
     vacate_plain = vacate_plain, cool = cool, drop_idle = drop_idle, drop_grouped = drop_grouped,
+    drop_undeclared = drop_undeclared,
     candidates = fair_candidates, settle_accounts = settle_accounts, outlook = outlook, sooner = sooner,
     group_gate = group_gate, look_at = look_at, room = room, retry_in = retry_in, enter = enter, report = report,
     close = close, turn_to = turn_to, wake_for = wake_for, forget_probes = forget_probes,

@@ -2,10 +2,12 @@
 -- Keep a worker alive, unless its time is over: that is final.
 -- KEYS 1 prefix
 -- ARGV 1 now or ''; 2 worker; 3 how long it lives from now (us)
--- Returns nothing where it was given up; else queues that are paused, and id and token of jobs to stop
+-- Returns nothing where it was given up; else queues that are paused, id and token of jobs to stop, and 1
+-- where somebody watches the feed
 --@ _keys
 --@ _run
 --@ _workers
+--@ _notes
 local now, worker = time_of(ARGV[1]), ARGV[2]
 local till = call('ZSCORE', p .. 'workers', worker)
 if not till then return false end
@@ -24,4 +26,4 @@ for _, id in ipairs(call('SMEMBERS', p .. 'cancels:' .. worker)) do
     cancel[#cancel + 1], cancel[#cancel + 2] = id, read_run(run).token
   end
 end
-return { paused, cancel }
+return { paused, cancel, note_of('listener', 'feed', now) and 1 or 0 }

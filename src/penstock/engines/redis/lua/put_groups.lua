@@ -18,10 +18,11 @@ local function lane_of_run(text)
   return base and run and lane_of(read_base(base), read_run(run))
 end
 
-time_of(ARGV[1])
+local now = time_of(ARGV[1])
 local changed, DECLARED = {}, p .. 'groups'
 for i = 2, #ARGV, 2 do
   local name, new = ARGV[i], ARGV[i + 1]
+  call('HSET', p .. 'declared', 'g:' .. name, score(now))
   if call('HGET', DECLARED, name) ~= new then
     local queue = name:match('^[^>]*')
     call('HSET', DECLARED, name, new)

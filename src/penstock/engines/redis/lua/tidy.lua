@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- Drop lanes that nobody waits in, kinds of which nothing is left, keys whose period is over, limits worked off; put jobs
--- of schedules that are gone back on the shelves of their queues; drop notes and minutes past their time.
+-- of schedules that are gone, or keep nothing apart, back on the shelves of their queues; drop notes and minutes past
+-- their time.
 -- KEYS 1 prefix
--- ARGV 1 now or ''; 2 for how long minutes are kept (us)
+-- ARGV 1 now or ''; 2 for how long minutes are kept (us); then schedules that keep nothing apart
 --@ _keys
 --@ _base
 --@ _run
@@ -38,14 +39,18 @@ local function put_back(list, shelf)
   change('ZREM', p .. list .. shelf, ids)
 end
 
+local unshelved = {}
+for i = 3, #ARGV do unshelved[ARGV[i]] = true end
 for _, shelf in ipairs(call('SMEMBERS', p .. 'shelves')) do
-  if sub(shelf, 1, 1) == '@' and call('HEXISTS', p .. 'schedules', sub(shelf, 2)) == 0 then
+  local schedule = sub(shelf, 1, 1) == '@' and sub(shelf, 2)
+  if schedule and (unshelved[schedule] or call('HEXISTS', p .. 'schedules', schedule) == 0) then
     put_back('ended:', shelf)
     put_back('troubled:', shelf)
   end
   if call('EXISTS', p .. 'ended:' .. shelf, p .. 'troubled:' .. shelf) == 0 then call('SREM', p .. 'shelves', shelf) end
 end
 limits().drop_idle(now, 2000)
+limits().drop_undeclared(now)
 limits().drop_grouped(now)
 for _, name in ipairs(call('ZRANGEBYSCORE', NOTE_ENDS, '-inf', score(now), 'LIMIT', 0, 1000)) do
   local kind, key = name:match('^([^:]*):(.*)$')

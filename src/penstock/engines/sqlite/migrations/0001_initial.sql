@@ -171,6 +171,16 @@ create index penstock_history_created on penstock_history (created_at);
 create index penstock_history_key on penstock_history (key) where key <> id;
 create index penstock_history_owner on penstock_history (owner, id) where owner is not null;
 
+-- Finished jobs, each with its latest error, or the note of one that ended without an error: the first line that says
+-- something, bounded. What comes after it may tell values.
+create view penstock_ended as
+select f.*, case when state <> 'completed' then (
+    select substr(said, 1, min(500, instr(said || char(10), char(10)) - 1, instr(said || char(13), char(13)) - 1))
+    from (select coalesce(f.errors ->> '$[#-1].type' || ': ' || ltrim(f.errors ->> '$[#-1].message', ' ' || char(9) || char(10) || char(13)),
+      ltrim(f.note, ' ' || char(9) || char(10) || char(13))) as said)
+  ) end as error
+from penstock_finished as f;
+
 -- Every job there is a record of, in the words that the outside is told; times as text, in UTC.
 create view penstock_background_jobs as
 select id, queue as queue_name, task as job_type, id as bull_job_id, status, args as payload_json,
@@ -181,16 +191,17 @@ select id, queue as queue_name, task as job_type, id as bull_job_id, status, arg
   strftime('%Y-%m-%d %H:%M:%f', updated_at / 1e6, 'unixepoch') as updated_at
 from (
   select id, queue, task, case when started_at is null then 'pending' else 'processing' end as status, args,
-    null as result, errors ->> '$[#-1].type' || ': ' || (errors ->> '$[#-1].message') as error,
+    null as result, (
+      select substr(said, 1, min(500, instr(said || char(10), char(10)) - 1, instr(said || char(13), char(13)) - 1))
+      from (select errors ->> '$[#-1].type' || ': ' || ltrim(errors ->> '$[#-1].message', ' ' || char(9) || char(10) || char(13)) as said)
+    ) as error,
     attempt, max_attempts, key, created_at, started_at, null as finished_at,
     max(created_at, coalesce(claimed_at, 0)) as updated_at
   from penstock_jobs
   union all
-  select id, queue, task, state, args, result,
-    case when state <> 'completed' then
-      coalesce(errors ->> '$[#-1].type' || ': ' || (errors ->> '$[#-1].message'), note) end,
-    attempt, max_attempts, key, created_at, started_at, finished_at, finished_at
-  from penstock_finished
+  select id, queue, task, state, args, result, error, attempt, max_attempts, key, created_at, started_at,
+    finished_at, finished_at
+  from penstock_ended
   union all
   select id, queue, task, state, args, result, error, attempt, max_attempts, key, created_at, started_at,
     finished_at, finished_at
@@ -310,6 +321,7 @@ create table penstock_groups (
   name text primary key,
   queue text not null,
   declared text, -- JSON; null: nobody has
+  declared_at integer not null default 0, -- for the last time
   waiting integer not null default 0,
   active integer not null default 0,
   spent_until real not null default 0,
@@ -349,6 +361,7 @@ create table penstock_turns (
 create table penstock_breakers (
   name text primary key,
   declared text not null, -- JSON
+  declared_at integer not null, -- for the last time
   standing text not null -- JSON
 ) without rowid;
 

@@ -1,2 +1,2 @@
-insert into penstock_breakers (name, declared, standing) values (?, ?, ?)
-on conflict (name) do update set declared = excluded.declared
+insert into penstock_breakers (name, declared, standing, declared_at) values (?, ?, ?, ?)
+on conflict (name) do update set declared = excluded.declared, declared_at = excluded.declared_at

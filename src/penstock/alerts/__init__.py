@@ -1,0 +1,1 @@
+"""Alerts: rules over what is measured, told once, to those who asked for it."""

@@ -1,0 +1,79 @@
+"""What stands at a moment, kept for a week by the minute, so that rules can be tried on the past."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from penstock.alerts.names import Scope
+from penstock.alerts.rules import Subject
+from penstock.engine import SERIES_KEPT, Engine
+from penstock.model.values import loads
+
+KIND = "gauges"
+MOST_QUEUES = 400  # of which it is kept: those with the most in them
+PAGE = 200
+
+SYSTEM = ("dlq_size", "workers", "relay_lag")
+QUEUE = (
+    *("waiting", "active", "delayed", "blocked", "paused", "oldest_age"),
+    *("worker_count", "expected_workers", "stalled_count"),
+)
+NAMES = frozenset({*SYSTEM, *QUEUE})
+
+
+class Look(NamedTuple):
+    """What stood in one minute."""
+
+    system: Mapping[str, float]
+    queues: Mapping[str, Mapping[str, float]]
+
+
+NOTHING = Look({}, {})
+
+
+async def keep(engine: Engine, now: datetime, subjects: Iterable[Subject]) -> None:
+    """Keep one look; the last of a minute stands for it."""
+    found = list(subjects)
+    system = next(_numbers(each, SYSTEM) for each in found if each.scope is Scope.SYSTEM)
+    queues = {each.key: _numbers(each, QUEUE) for each in found if each.scope is Scope.QUEUE}
+    most = sorted(queues, key=lambda name: -(queues[name]["waiting"] + queues[name]["active"]))[:MOST_QUEUES]
+    body = {"system": system, "queues": {name: _short(queues[name]) for name in most}}
+    await engine.put_note(KIND, _key(now), json.dumps(body), ttl=SERIES_KEPT)
+
+
+async def kept(engine: Engine, since: datetime, until: datetime) -> dict[datetime, Look]:
+    """The looks of the minutes that began at or after the first and before the second."""
+    found: dict[datetime, Look] = {}
+    after = _key(since - timedelta(minutes=1))
+    while True:
+        page = await engine.notes(KIND, PAGE, after)
+        for note in page:
+            at = datetime.strptime(note.key, _FORMAT).replace(tzinfo=UTC)
+            if at >= until:
+                return found
+            told = loads(note.body)
+            whole = {name: dict.fromkeys(QUEUE, 0.0) | short for name, short in told["queues"].items()}
+            found[at] = Look(told["system"], whole)
+        if len(page) < PAGE:
+            return found
+        after = page[-1].key
+
+
+_FORMAT = "%Y-%m-%dT%H:%M"
+
+
+def _key(at: datetime) -> str:
+    return at.astimezone(UTC).strftime(_FORMAT)
+
+
+def _numbers(subject: Subject, names: Iterable[str]) -> dict[str, float]:
+    found = {name: subject.values.get(name) for name in names}
+    return {name: round(value, 3) for name, value in found.items() if isinstance(value, int | float)}
+
+
+def _short(numbers: Mapping[str, float]) -> dict[str, float]:
+    """What is 0 need not be written."""
+    return {name: value for name, value in numbers.items() if value}

@@ -1,0 +1,194 @@
+"""Takes secrets out of text before it is stored, logged or shown.
+
+Known by their form: credentials in URLs, bearer and basic tokens, our own tokens, private keys, and whatever
+is named password, secret, token, key … And known by their value: what a task declares as secret.
+Patterns do not backtrack, and no more of a text is looked at than can be kept of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from string import ascii_lowercase, ascii_uppercase
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import quote, quote_plus
+
+MASK = "•••"
+MAX_TEXT = 16_000  # characters that are looked at, and kept, of one text
+_LONGEST_CUT = 2_000  # characters of a word
+MAX_VALUES = 200  # secret values of one job
+_WORD = 4  # characters: a shorter value is only hidden where it stands alone
+_TOKEN = 16  # characters: as long as the user of a URL is not, but a token in its place is
+
+Clean: TypeAlias = Callable[[str], str]
+
+_NAME = (
+    r"(?:passw(?:or)?d\w{0,20}|passphrase|pwd|secret(?:[_-]?(?:access[_-]?)?key)?|token|credentials?"
+    r"|(?:api|access|private|auth|signing|encryption)[_-]?key)"
+)
+_QUOTED = r"""b?(?P<mark>\\{0,3}["'])(?:(?!(?P=mark))(?:\\.|[^\\\n]))*+"""
+_END = r"\\{0,3}[\"']"
+_BARE = r"""(?:\\[^"'nrt]|[^\s&"'\\])++"""
+
+
+class _Form(NamedTuple):
+    hints: tuple[str, ...]  # in small letters: where none of these is in a text, nothing of this form is
+    pattern: re.Pattern[str]
+    told: str
+
+
+_FORMS = tuple(
+    _Form(hints, re.compile(pattern), told)
+    for hints, pattern, told in (
+        (("private key",), r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?:(?!-----END)[\s\S])*+", MASK),
+        (
+            ("authorization", "cookie"),
+            r"(?i)\b((?:proxy-)?authorization|(?:set-)?cookie)(\s{0,4}[:=]\s{0,4})[^\r\n\"']++",
+            rf"\1\2{MASK}",
+        ),
+        (("bearer",), r"(?i)\b(bearer\s{1,4}+)[\w.~+/=\-]{8,}+", rf"\1{MASK}"),
+        (("basic",), r"\b([Bb]asic\s{1,4}+)(?=[a-z]{0,64}[A-Z0-9+/=])[\w+/\-]{8,}+={0,2}", rf"\1{MASK}"),
+        (("pst_",), r"\bpst_[0-9A-Za-z]{4,64}+_[\w\-]++", f"pst_{MASK}"),
+        (("input_value=",), r"(input_value=)[^\n]{0,200}?(, input_type=)", rf"\1{MASK}\2"),
+    )
+)
+_NAME_AT = re.compile(_NAME)
+_NAME_END = re.compile(rf"{_NAME}$")
+_NAMED = re.compile(
+    rf"(?i)(?P<name>{_NAME}(?:{_END}\s{{0,4}},\s{{0,4}}(?=b?{_END})|(?:{_END})?\s{{0,4}}(?:=>|[=:])\s{{0,4}}))"
+    rf"(?:{_QUOTED}|{_BARE})"
+)
+_SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
+_RUN = re.compile(r"""[^\s"'<>]++""")
+_PORT = re.compile(r"\d{1,5}[/?#]")
+
+
+def redacted(text: str) -> str:
+    """The text without what has the form, or the name, of a secret."""
+    text = _bounded(text)
+    if "://" in text and "@" in text:
+        text = _RUN.sub(_without_credentials, text)
+    small = text.translate(_SMALL)
+    for hints, pattern, told in _FORMS:
+        if any(hint in small for hint in hints):
+            text = pattern.sub(told, text)
+    return _without_named(text)
+
+
+def _without_named(text: str) -> str:
+    """Names are looked for in small letters, which is many times faster than in letters of any size."""
+    pieces, done = [], 0
+    for name in _NAME_AT.finditer(text.translate(_SMALL)):
+        found = _NAMED.match(text, name.start()) if name.start() >= done else None
+        if found is not None:
+            pieces += [text[done : found.end("name")], found["mark"] or "", MASK]
+            done = found.end()
+    return "".join([*pieces, text[done:]])
+
+
+def _without_credentials(run: re.Match[str]) -> str:
+    """Of characters between blanks or quotes: each URL without its password, or a token in its place."""
+    first, *urls = run[0].split("://")
+    return "://".join([first, *map(_without_password, urls)])
+
+
+def _without_password(url: str) -> str:
+    credentials, at, rest = url.rpartition("@")
+    user, colon, password = credentials.partition(":")
+    if not at or _is_place(user) or (colon and _PORT.match(password)):
+        return url  # the @ is in its path
+    if colon:
+        return f"{user}:{MASK}@{rest}"
+    return f"{MASK}@{rest}" if len(user) >= _TOKEN else url
+
+
+def _is_place(user: str) -> bool:
+    return any(mark in user for mark in "/?#")
+
+
+def cleaner(values: Iterable[Any]) -> Clean:
+    """Takes these values out of a text too, however they are written there; they are JSON values."""
+    forms = {form for value in _strings(values) for form in _forms(value)}
+    longest_first = sorted(forms, key=lambda form: (-len(form), form))
+    if not longest_first:
+        return redacted
+    known = re.compile("|".join(map(_found, longest_first)))
+
+    # The values first: what is known by its form may take away a part of one.
+    return lambda text: redacted(known.sub(MASK, _bounded(text)))
+
+
+def masked_members(payload: str, is_secret: Callable[[str], bool]) -> str:
+    """JSON text of an object, with some of its members masked; other text as it is, without secrets."""
+    members = _members(payload)
+    if members is None:
+        return redacted(payload)
+    if not any(map(is_secret, members)):
+        return payload
+    shown = {name: MASK if is_secret(name) else value for name, value in members.items()}
+    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+
+
+def named_secret(name: str) -> bool:
+    """Whether a member of this name is likely to be a secret."""
+    return _NAME_END.search(name.translate(_SMALL)) is not None
+
+
+def members_of(payload: str, names: Iterable[str]) -> list[Any]:
+    """The values of these members of a JSON object; none where the text is not one."""
+    members = _members(payload) or {}
+    return [members[name] for name in names if name in members]
+
+
+def _members(payload: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(payload)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _strings(values: Iterable[Any]) -> list[str]:
+    """All that is text or a number in these values, and the lines of long texts."""
+    found: list[str] = []
+    waiting = list(values)
+    while waiting and len(found) < MAX_VALUES:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, str):
+            found += [value, *(line for line in value.splitlines() if len(line) >= 2 * _WORD)]
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found.append(json.dumps(value))
+    return [text for text in found if text.strip()][:MAX_VALUES]
+
+
+def _forms(value: str) -> Iterator[str]:
+    yield value
+    yield repr(value)[1:-1]
+    yield repr(repr(value)[1:-1])[1:-1]
+    yield json.dumps(value)[1:-1]
+    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    safe = value.encode(errors="replace")
+    yield quote(safe)
+    yield quote(safe, safe="")
+    yield quote_plus(safe)
+
+
+def _found(form: str) -> str:
+    return re.escape(form) if len(form) >= _WORD else rf"(?<!\w){re.escape(form)}(?!\w)"
+
+
+def _bounded(text: str) -> str:
+    """Both ends of a text that is too long. A word that is cut could be half a secret: it goes too."""
+    if len(text) <= MAX_TEXT:
+        return text
+    half = MAX_TEXT // 2 - 50
+    head, tail = text[:half], text[-half:]
+    head = head[: max(head.rfind(" "), head.rfind("\n"), half - _LONGEST_CUT)]
+    starts = [place for place in (tail.find(" "), tail.find("\n"), _LONGEST_CUT) if place >= 0]
+    tail = tail[min(starts) :]
+    return f"{head} … [{len(text) - len(head) - len(tail)} cut] …{tail}"
