@@ -10,6 +10,7 @@ from pump_kit import begin, pump_app, ran_one, state, until_ended  # noqa: F401 
 from runtime_kit import expire, no_waiting  # noqa: F401 - fixtures
 
 from penstock import EngineError, EngineUnavailable, OutcomeUnknown, Penstock, State
+from penstock.engine import Orders
 from penstock.model.errors import WorkerExpired
 
 AWAY = EngineUnavailable("away")
@@ -158,3 +159,20 @@ async def test_listening_survives_an_engine_that_is_away(
     assert engine.verbs()[:2] == ["claim", "wait"]
     assert not listening.done()
     listening.cancel()
+
+
+async def test_a_worker_looks_into_a_queue_as_soon_as_it_knows_that_it_is_paused_no_more(
+    app: Penstock,
+) -> None:
+    worker, _ = await begin(app)
+    worker.obey(Orders(paused=frozenset({"default"})))
+    job = await app.tasks["hello"].aenqueue()
+    await worker._pump.round()
+    assert worker._pump.looked_empty, (
+        "the call of the resumed queue came before the heartbeat that tells of it"
+    )
+    worker.obey(Orders())
+    await asyncio.wait_for(worker._pump.round(), 1)
+    await until_ended(worker)
+    await worker._pump.round()
+    assert await state(app, job.id) is State.COMPLETED

@@ -124,8 +124,10 @@ class Pump:
 
     def pause(self, queues: frozenset[str]) -> None:
         """These queues are paused now: give back what was claimed from them and not started."""
-        self._paused = queues
+        resumed, self._paused = self._paused - queues, queues
         self._exchanged.set()
+        if resumed:
+            self.wake()  # they called when they were resumed, and we did not look into them
         if queues:
             self.hand_back(self.executor.take_back(queues))
 

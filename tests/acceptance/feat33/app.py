@@ -7,10 +7,11 @@ import smtplib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from email.message import EmailMessage
+from typing import Annotated
 
 import psycopg
 
-from penstock import NoOp, Penstock, Retry, Snooze, SyncContext, Unrecoverable
+from penstock import NoOp, Penstock, Retry, Secret, Snooze, SyncContext, Unrecoverable
 
 DATABASE, SMTP = "FEAT33_DATABASE", "FEAT33_SMTP"
 
@@ -49,8 +50,10 @@ def extract_text(ctx: SyncContext, document_id: str) -> dict[str, int]:
 
 
 @app.task(queue="ai_processing_queue")
-def summarise(ctx: SyncContext, document_id: str, user_id: str) -> None:
-    """Costs a credit, once, before anything is asked of anybody."""
+def summarise(
+    ctx: SyncContext, document_id: str, user_id: str, provider_key: Annotated[str, Secret] = ""
+) -> None:
+    """Costs a credit, once, before anything is asked of anybody; the provider refuses every key."""
     with database() as connection:
         spend(ctx, connection, user_id)
         connection.execute(
@@ -58,6 +61,8 @@ def summarise(ctx: SyncContext, document_id: str, user_id: str) -> None:
             "on conflict do nothing",
             [document_id],
         )
+    if provider_key:
+        raise ConnectionRefusedError(f"POST https://app:{provider_key}@ai.test said no to {provider_key}")
 
 
 @app.task(queue="indexing_queue")

@@ -25,6 +25,8 @@ from servers import PostgresServer, RedisServer, free_port
 CANARY = "canary-password"  # of the servers: it must not be seen anywhere
 APP = f"{Path(application.__file__)}:app"
 PATIENCE = 30.0
+DOCUMENT = "select 1 from documents where id = %s for update"
+MAX_PAYLOAD = 65_536
 SCHEMA = "penstock"
 
 Server = PostgresServer | RedisServer
@@ -117,10 +119,10 @@ class Stage:
         return document_id
 
     @contextmanager
-    def at_hand(self, document_id: str) -> Iterator[None]:
-        """Somebody has the document: whoever wants to read it waits."""
+    def held(self, lock: LiteralString, *values: Any) -> Iterator[None]:
+        """Somebody else has a lock: handlers that need it wait."""
         with psycopg.connect(self.database) as connection:
-            connection.execute("select 1 from documents where id = %s for update", [document_id])
+            connection.execute(lock, values)
             yield
 
     def runs(self, job_id: str) -> list[tuple[Any, ...]]:
@@ -140,10 +142,14 @@ class Stage:
     def workers(self) -> Tree:
         return self.site.trees[1]
 
+    def lines(self) -> list[dict[str, Any]]:
+        """The workers' log."""
+        whole = self.workers.log().rpartition("\n")[0]
+        return [json.loads(line) for line in whole.splitlines()]
+
     def told(self, job_id: str) -> dict[str, dict[str, Any]]:
-        """The workers' log lines of a job, by event."""
-        lines = (json.loads(line) for line in self.workers.log().splitlines() if line.startswith("{"))
-        return {line["event"]: line for line in lines if line.get("job_id") == job_id and "event" in line}
+        """What the workers' log has of a job, by event."""
+        return {line["event"]: line for line in self.lines() if line.get("job_id") == job_id}
 
     @contextmanager
     def outage(self) -> Iterator[None]:
@@ -165,6 +171,7 @@ class Stage:
         asyncio.run(self._make_ready())
         self.site.env |= {application.DATABASE: self.database, application.SMTP: self.mail.address}
         self.site.env |= {"PENSTOCK_LEDGER": self.database} if self.durable else {}
+        self.site.env["PENSTOCK_MAX_ARGS_BYTES"] = f"{MAX_PAYLOAD}"
         self.mail.open()
         self.site.launch("serve", "--app", APP, "--port", f"{self.port}")
         self.site.start("--processes", "2", "--concurrency", "12", "--log-format", "json", app=APP, grace=5)

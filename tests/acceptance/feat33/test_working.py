@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
-from acceptance.feat33.stage import PATIENCE, Stage, new
+from acceptance.feat33.stage import DOCUMENT, PATIENCE, Stage, new
 from acceptance.fleet import eventually
 
 
 def test_feat_33_02_a_worker_completes_an_ocr_job_and_logs_how_long_it_took(stage: Stage) -> None:
     document = stage.document("a few words")
-    with stage.at_hand(document):
+    with stage.held(DOCUMENT, document):
         with stage.paused("ocr_queue"):
             job = stage.enqueue("ocr_queue", "extract_text", {"document_id": document})
             assert stage.tracked(job)["status"] == stage.look(job)["status"] == "pending"
@@ -78,24 +78,27 @@ def test_feat_33_10_an_email_is_sent_and_the_request_does_not_wait_for_it(stage:
 def test_feat_33_13_two_workers_share_a_queue_and_no_effect_is_made_twice(stage: Stage) -> None:
     user = new("user")
     texts = [f"{n:02}" for n in range(30)]
-    with stage.paused("notification_queue"):
+    with stage.held("lock table notifications in exclusive mode"):
         jobs = [
             stage.enqueue("notification_queue", "notify", {"user_id": user, "message": text})
             for text in texts
         ]
+        eventually(
+            lambda: len({pid for job in jobs for pid, _, _ in stage.runs(job)}) == 2,
+            PATIENCE,
+            "both have some",
+        )
     for job in jobs:
         stage.becomes(job, "completed")
     assert stage.notifications(user) == texts
-    runs = [stage.runs(job) for job in jobs]
-    assert [len(of_job) for of_job in runs] == [1] * 30
-    assert len({pid for ((pid, _, _),) in runs}) == 2
+    assert [len(stage.runs(job)) for job in jobs] == [1] * 30
 
 
 def test_feat_33_14_a_worker_runs_no_more_ocr_jobs_at_once_than_it_may(stage: Stage) -> None:
-    with stage.paused("ocr_queue"):
-        jobs = [
-            stage.enqueue("ocr_queue", "extract_text", {"document_id": stage.document()}) for _ in range(12)
-        ]
+    documents = [stage.document() for _ in range(12)]
+    with stage.held("select 1 from documents for update"):
+        jobs = [stage.enqueue("ocr_queue", "extract_text", {"document_id": each}) for each in documents]
+        eventually(lambda: sum(len(stage.runs(job)) for job in jobs) == 4, PATIENCE, "two each")
     for job in jobs:
         stage.becomes(job, "completed")
     runs = [run for job in jobs for run in stage.runs(job)]
@@ -105,6 +108,18 @@ def test_feat_33_14_a_worker_runs_no_more_ocr_jobs_at_once_than_it_may(stage: St
         at_once = sum(one == pid and first <= began < last for one, first, last in runs)
         most[pid] = max(most[pid], at_once)
     assert max(most.values()) == 2
+
+
+def test_feat_33_14_two_workers_send_more_emails_at_once_than_they_read_documents(stage: Stage) -> None:
+    people = [new("slow") + "@feat33.test" for _ in range(12)]
+    stage.mail.held.clear()
+    try:
+        jobs = [stage.enqueue("email_queue", "send_email", {"to": to, "subject": "hello"}) for to in people]
+        eventually(lambda: all(stage.mail.tries[to] for to in people), PATIENCE, "six each, at once")
+    finally:
+        stage.mail.held.set()
+    for job in jobs:
+        stage.becomes(job, "completed")
 
 
 def test_feat_33_15_the_log_covers_a_success_and_a_failure(stage: Stage) -> None:
