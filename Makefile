@@ -10,7 +10,7 @@ PYTHON ?= python3
 # Half of the tests wait for processes and servers more than they work.
 TESTERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 
-.PHONY: help demo ui test check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger own-table fuzz listeners node dst lock clean
+.PHONY: help demo ui test acceptance check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger own-table fuzz listeners node dst lock clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,6 +50,10 @@ test: $(VENV)/.dev ## Run the whole test suite (starts its own servers)
 	@tests/provision
 	@$(MAKE) --no-print-directory ui
 	$(BIN)/python -m pytest -q -n $(TESTERS)
+
+acceptance: $(VENV)/.dev ## Run the acceptance tests on every engine, each on all of them
+	@$(MAKE) --no-print-directory ui
+	ACCEPTANCE=all $(BIN)/python -m pytest -q -n $(TESTERS) tests/acceptance
 
 check: $(VENV)/.dev ## Format, lint, types, import contracts, generated docs
 	$(BIN)/ruff format --check .
