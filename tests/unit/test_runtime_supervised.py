@@ -152,7 +152,7 @@ async def test_orders_are_passed_on_once_and_given_up_ends_the_worker(app: Penst
     orders = Orders(cancel=(CancelOrder("job", "token"),), paused=frozenset({"b", "a"}))
     worker._pass_on(orders)
     worker._pass_on(orders)
-    assert told.messages == [{"orders": [False, [["job", "token"]], ["a", "b"]]}]
+    assert told.messages == [{"orders": [False, [["job", "token"]], ["a", "b"], False]}]
     board = Board.private(1, 30.0)
     await worker._beat_on(app.engine, board, "nobody")
     assert board.given_up
