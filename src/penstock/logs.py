@@ -82,9 +82,11 @@ def configure(level: str, style: LogFormat = "console") -> None:
     handler.addFilter(WithoutSecrets())
     handler.setFormatter(JsonFormatter() if style == "json" else ConsoleFormatter())
     logging.basicConfig(level=level, handlers=[handler])
-    if style == "console":
-        quiet = max(logging.getLevelNamesMapping()[level], logging.WARNING)
-        logging.getLogger(JOBS).setLevel(logging.DEBUG if level == "DEBUG" else quiet)
+    logging.getLogger(JOBS).setLevel(_quiet(level) if style == "console" else logging.NOTSET)
+
+
+def _quiet(level: str) -> int:
+    return logging.DEBUG if level == "DEBUG" else max(logging.getLevelNamesMapping()[level], logging.WARNING)
 
 
 def instant(seconds: float) -> str:

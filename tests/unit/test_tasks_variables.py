@@ -24,6 +24,7 @@ from penstock import (
 )
 from penstock.cli import work
 from penstock.cli.main import app as commands
+from penstock.health import Thresholds
 from penstock.runtime.options import WorkerOptions
 from penstock.tasks.queues import OPTIONS, PREFIX
 from penstock.tasks.settings import variables_of
@@ -76,6 +77,10 @@ def outbox_url() -> str | None:
         return Penstock(MEMORY).outbox.url
     except InvalidOption:
         return None
+
+
+def thresholds() -> Thresholds:
+    return Penstock(MEMORY)._thresholds()
 
 
 def outbox_kept() -> float:
@@ -154,6 +159,10 @@ EFFECTS: dict[str, tuple[str, Callable[[], Any], Any]] = {
     "PENSTOCK_KEEP_HISTORY_FOR": ("60", lambda: options().keep_history_for, 60),
     "PENSTOCK_KEEP_EFFECTS_FOR": ("5000000", effects_kept, 5_000_000),
     "PENSTOCK_ALERTS": ("off", lambda: options().alerts is None, True),
+    "PENSTOCK_HEALTH_BACKLOGGED": ("7", lambda: thresholds().backlogged, 7),
+    "PENSTOCK_HEALTH_STALLED": ("8", lambda: thresholds().stalled, 8),
+    "PENSTOCK_HEALTH_STALLED_AFTER": ("9", lambda: thresholds().stalled_after, 9),
+    "PENSTOCK_HEALTH_ERROR_RATE": ("0.5", lambda: thresholds().error_rate, 0.5),
     "PENSTOCK_METRICS": ("off", lambda: options().metrics, False),
     "PENSTOCK_LOG_FORMAT": ("json", lambda: of_worker("log_format"), "json"),
     "PENSTOCK_MAX_ARGS_BYTES": ("30", longest_text, 20),

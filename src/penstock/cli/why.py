@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 
 def why(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None:
-    """Tell why a job does not run: every cause, the decisive one first."""
+    """Tell why a job does not run, every cause, and what to do."""
     found = with_ops(app, lambda ops: ops.why(job_id))
     if as_json:
         print_json(found.as_dict())
