@@ -118,7 +118,8 @@ def test_top_shows_one_frame_where_there_is_no_terminal(
     assert said.out.startswith("✕ unhealthy")  # all that ended in the last minute has failed
     assert "1 waiting  0/5 slots busy" in said.out
     assert "30 done/min" in said.out
-    assert "· queue email is paused, 1 waiting  → penstock resume email" in said.out
+    assert "· queue email is paused, 1 waiting" in said.out
+    assert "→ penstock resume email" in said.out
     assert "· dead letters: 1" in said.out
 
 

@@ -16,7 +16,7 @@ from penstock.outbox.effects_table import EffectsTable
 from penstock.outbox.tables import plan_effects
 
 effects = typer.Typer(no_args_is_help=False)
-HELP = "List what ctx.once() has recorded; make and prune its table in your database."
+HELP = "List what ctx.once() has recorded; make and prune its table."
 
 DatabaseOption = Annotated[
     str | None,

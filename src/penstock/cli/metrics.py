@@ -26,7 +26,7 @@ def metrics(
     series: Annotated[bool, typer.Option("--series", help="With --last: step by step")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """What waits, how much was done, how fast, and how much of it failed."""
+    """What waits, how much was done, how fast, how much failed."""
     span = _span(last)
     if series:
         points = with_ops(app, lambda ops: ops.metrics.series(span or "hour", queue))
