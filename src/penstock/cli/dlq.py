@@ -40,7 +40,7 @@ from penstock.model.errors import InvalidOption
 from penstock.model.job import DeadLetter
 
 app = typer.Typer(no_args_is_help=False)
-HELP = "List, recover and remove dead letters: jobs that failed for good."
+HELP = "List, recover and remove dead letters, jobs that failed."
 
 ReasonOption = Annotated[str | None, typer.Option(help="Only this reason, such as exhausted or crash-loop")]
 SinceOption = Annotated[str | None, typer.Option(help="Failed in the last 30s, 15m, 2h, 7d")]
