@@ -69,7 +69,7 @@ async def test_arguments_are_mended_before_a_job_is_recovered(shop: Shop) -> Non
     page = await shop.page("operator", "/dead-letters")
     row = page.get_by_role("row").filter(has=page.locator(f'a[href$="{job_id}"]'))
     await row.get_by_role("button", name="Edit").click()
-    await page.get_by_label("Arguments").fill('{"order_id": 9, "to": "bea@example.com"}')
+    await page.get_by_role("textbox", name="Arguments").fill('{"order_id": 9, "to": "bea@example.com"}')
     await confirm(page, "Recover")
     letter = await shop.app.ops.dead_letter(job_id)
     assert letter.recovered_as is not None

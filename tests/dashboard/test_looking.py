@@ -22,7 +22,7 @@ AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.
 @pytest.mark.parametrize("theme", ["light", "dark"])
 async def test_no_page_keeps_people_out(shop: Shop, theme: Any) -> None:
     job_id = await shop.failed()
-    page = await shop.page("operator")
+    page = await shop.page("admin")
     await page.emulate_media(color_scheme=theme)
     for path in [*PAGES, f"/jobs/{job_id}"]:
         await page.goto(f"/dashboard{path}")
@@ -49,7 +49,7 @@ async def test_hostile_words_are_shown_as_words(shop: Shop) -> None:
 
 
 async def test_the_page_fits_a_phone(shop: Shop) -> None:
-    page = await shop.page("operator")
+    page = await shop.page("admin")
     await page.set_viewport_size({"width": 390, "height": 800})
     for path in PAGES:
         await page.goto(f"/dashboard{path}")

@@ -110,6 +110,8 @@ class WorkerPublisher(Publisher):
             self._told.clear()
 
     async def last_words(self) -> None:
+        if self._told:
+            await asyncio.sleep(GATHER)  # for the client that has put the job in to tell of that first
         self._ripen()
         await super().last_words()
 

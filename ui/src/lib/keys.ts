@@ -1,5 +1,5 @@
 // Keys: / searches, g and a letter goes to a page, j k o x move in lists, ? tells.
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { go, href } from "./route";
 
 const PLACES: Record<string, string> = {
@@ -10,7 +10,7 @@ let list: Move | undefined;
 
 /** The list on the page moves by keys while it is there. */
 export function useListKeys(move: Move): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     list = move;
     return () => void (list = undefined);
   });
