@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -15,16 +16,16 @@ if TYPE_CHECKING:
     from penstock.tasks.access import Access
 
 
-class Relaying:
+class Relaying(ABC):
     """The part of an app that brings jobs from its outbox, and opens engines for others than its callers."""
 
     url: str
     _access: Access
     _outbox: Outbox | None
 
+    @abstractmethod
     async def _connect(self) -> Engine:
         """A new engine, open."""
-        raise NotImplementedError
 
     @property
     def outbox(self) -> Outbox:
