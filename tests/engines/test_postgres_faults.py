@@ -134,6 +134,21 @@ async def test_a_wake_up_is_heard_again_after_the_listening_session_was_ended():
         await asyncio.wait_for(waiting, 10)
 
 
+async def test_an_engine_that_is_closed_in_the_moment_its_listener_hears_itself_closes(monkeypatch):
+    async with fresh_engine() as engine:
+        hear, closing = engine._listener._hear, []
+
+        def hear_and_close(payload: str) -> None:
+            hear(payload)
+            if payload == engine._listener._ping and not closing:
+                closing.append(asyncio.create_task(engine._listener.close()))
+
+        monkeypatch.setattr(engine._listener, "_hear", hear_and_close)
+        async with asyncio.timeout(20):
+            await engine.wait([QUEUE], 600)  # ended by the closing
+            await closing[0]
+
+
 async def test_where_listening_does_not_work_it_polls_and_warns_once(monkeypatch, caplog):
     monkeypatch.setattr(listener, "PROVE_SECONDS", 0.05)
     monkeypatch.setattr(listener, "_FIRST_PAUSE", 0.01)

@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from penstock.alerts.addresses import Refused
@@ -49,9 +49,14 @@ def _say(told: dict[str, Any]) -> None:
     print(json.dumps(told), flush=True)
 
 
+async def _within(seconds: float, sending: Awaitable[None]) -> None:
+    async with asyncio.timeout(seconds):
+        await sending
+
+
 def _webhook() -> Deliver:
     def deliver(channel: Channel, message: dict[str, Any], timeout: float) -> None:
-        asyncio.run(asyncio.wait_for(post(channel, message), timeout))
+        asyncio.run(_within(timeout, post(channel, message)))
 
     return deliver
 

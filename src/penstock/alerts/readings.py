@@ -118,7 +118,8 @@ def _queue(
 async def _relay_lag(alerting: Alerting) -> float | None:
     if alerting.relay_lag is not None:
         with suppress(PenstockError, TimeoutError):
-            return await asyncio.wait_for(alerting.relay_lag(), LAG_TIMEOUT)
+            async with asyncio.timeout(LAG_TIMEOUT):
+                return await alerting.relay_lag()
     return None
 
 

@@ -72,7 +72,8 @@ class AlertWatch:
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._sender.news.wait(), left)
+                async with asyncio.timeout(left):
+                    await self._sender.news.wait()
                 await self._try(self.hear)
 
     async def _try(self, what: Callable[[], Awaitable[object]]) -> None:

@@ -82,7 +82,8 @@ async def _run() -> int:
         working = asyncio.create_task(supervisor.run())
         watched = Watched()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(_watch(app.ops, watched), PATIENCE)
+            async with asyncio.timeout(PATIENCE):
+                await _watch(app.ops, watched)
         supervisor.stop()
         await working
         await _summary(app.ops, watched)

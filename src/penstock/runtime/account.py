@@ -130,7 +130,8 @@ class Account:
         if not samples:
             return
         try:
-            await asyncio.wait_for(self._engine.count(samples), PATIENCE)
+            async with asyncio.timeout(PATIENCE):
+                await self._engine.count(samples)
         except (EngineError, TimeoutError) as error:
             if isinstance(error, EngineUnavailable) and not isinstance(error, OutcomeUnknown):
                 self._untold = samples

@@ -22,7 +22,8 @@ HeartEngine = Callable[[], AbstractAsyncContextManager[Engine]]
 async def beat(engine: Engine, worker: str, board: Board) -> Orders:
     """One heartbeat. The lease counts from before it was asked for: a slow answer makes it no longer."""
     asked_at = time.monotonic()
-    orders = await asyncio.wait_for(engine.beat(worker, board.ttl), board.ttl / 3)
+    async with asyncio.timeout(board.ttl / 3):
+        orders = await engine.beat(worker, board.ttl)
     if orders.given_up:
         board.give_up()
     else:

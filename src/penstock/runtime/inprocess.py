@@ -71,7 +71,8 @@ class InProcessWorker:
             except EngineError as error:
                 log.warning("the worker cannot begin again: %s; trying on", error)
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._draining.wait(), backoff.next())
+                    async with asyncio.timeout(backoff.next()):
+                        await self._draining.wait()
 
     async def _live(self, worker: Worker, *, burst: bool) -> None:
         """From registration to the end."""

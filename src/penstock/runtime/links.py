@@ -52,8 +52,8 @@ class Lines:
     async def send(self, claim: Claim, progress: str) -> None:
         # Progress is for people who watch: not being able to store it must not fail the work.
         try:
-            storing = self._engine.progress(claim.id, claim.token, progress)
-            accepted = await asyncio.wait_for(storing, PROGRESS_PATIENCE)
+            async with asyncio.timeout(PROGRESS_PATIENCE):
+                accepted = await self._engine.progress(claim.id, claim.token, progress)
         except (EngineError, TimeoutError) as error:
             log.warning("progress of job %s not stored: %s", claim.id, str(error) or "no answer in time")
         else:

@@ -129,5 +129,6 @@ class Supervisor:
 async def _within(event: asyncio.Event, seconds: float) -> bool:
     """Wait so long at most; whether it has come about."""
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await event.wait()
     return event.is_set()

@@ -76,7 +76,8 @@ class Sweeper:
         """Sleep until `at`; True when woken earlier because something falls due before it."""
         self._sooner.clear()
         try:
-            await asyncio.wait_for(self._sooner.wait(), max(0.0, at - time.monotonic()))
+            async with asyncio.timeout(max(0.0, at - time.monotonic())):
+                await self._sooner.wait()
         except TimeoutError:
             return False
         return True

@@ -204,7 +204,8 @@ class Worker:
         for running in list(self.executor.running.values()):
             self.executor.stop(running, Stop.SHUTDOWN)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._until_stopped(), LAST_WORDS)
+            async with asyncio.timeout(LAST_WORDS):
+                await self._until_stopped()
 
     async def _until_empty(self) -> None:
         while not self._pump.idle:

@@ -155,7 +155,8 @@ class Runner:
 
     async def _pause(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._stirred.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._stirred.wait()
 
     async def _room(self) -> None:
         """Until a whole batch can be claimed, or a moment after the first slot is free."""

@@ -64,8 +64,7 @@ class Listener:
         self._hearing.end()
         if task is not None:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await asyncio.wait({task})
 
     async def _run(self) -> None:
         while True:
@@ -125,7 +124,8 @@ class Listener:
 
         watch = Watch(line.socket, listen)
         try:
-            await asyncio.wait_for(heard, seconds)
+            async with asyncio.timeout(seconds):
+                await heard
         finally:
             watch.leave()
 

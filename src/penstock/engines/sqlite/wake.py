@@ -61,7 +61,8 @@ class Wakes:
                 return
             self._waiting[future] = frozenset(queues)
         try:
-            await asyncio.wait_for(future, timeout)
+            async with asyncio.timeout(timeout):
+                await future
         except TimeoutError:
             pass
         finally:
