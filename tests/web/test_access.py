@@ -69,9 +69,22 @@ def as_expected(route: GuardedRoute | None, who: str | None, answer: httpx.Respo
         return status == 401
     principal = PEOPLE[who]
     lacks = not principal.may(need.scope) or (need.everything and not principal.sees_all)
-    if lacks or (principal.owner is None and not principal.sees_all):
+    if lacks or (not principal.has_owner and not principal.sees_all):
         return status == 403
     return status in {200, 202, 204, 400, 404}
+
+
+@pytest.mark.parametrize("who", ["orphan", "nameless", "star"])
+async def test_an_owner_who_is_missing_empty_or_called_everybody_sees_and_makes_nothing(
+    shop: Shop, who: str
+) -> None:
+    await shop.enqueue(who="ana")
+    assert (await shop.ask("GET", "/jobs", who)).status_code == 403
+    body = {"task": "send", "payload": {"to": "x"}}
+    assert (await shop.ask("POST", "/jobs/email_queue", who, json=body)).status_code == 403
+    for owner in ("", "*"):
+        assert (await shop.ask("POST", "/jobs/email_queue", json={**body, "owner": owner})).status_code == 400
+        assert (await shop.ask("GET", f"/jobs?owner={owner}", "ana")).status_code in {400, 403}
 
 
 # -- owners --------------------------------------------------------------------------

@@ -62,7 +62,7 @@ class Doorway:
         _hold(self._tokens, principal.name, principal.rate)
         if not principal.may(need.scope):
             raise Refusal(403, "forbidden", f"this needs a token with the scope {need.scope}")
-        if not principal.sees_all and (need.everything or principal.owner is None):
+        if not principal.sees_all and (need.everything or not principal.has_owner):
             raise Refusal(403, "forbidden", "this shows the work of all owners; it needs a token for all")
         request.state.principal = principal
 
