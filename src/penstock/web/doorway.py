@@ -24,6 +24,7 @@ from penstock.web.guard import Need
 from penstock.web.limits import Limits
 from penstock.web.rates import Rates
 from penstock.web.refusals import Refusal, limited
+from penstock.web.seats import Seats
 from penstock.web.shapes import Why
 
 Authenticate: TypeAlias = Callable[[Request], Principal | Awaitable[Principal | None] | None]
@@ -41,6 +42,7 @@ class Doorway:
         self._auth: Authenticate = auth or TokenAuth(self._unnamed_ops, local=local)
         self._opening = asyncio.Lock()
         self._opened = 0
+        self.seats = Seats(limits.streams_each, limits.streams)
         self._addresses = Rates(_limit("per_address", limits.per_address))
         self._tokens = Rates(_limit("per_token", limits.per_token))
         self._wrong = Rates(_limit("wrong_tokens", limits.wrong_tokens))
