@@ -87,6 +87,26 @@ async def test_an_owner_who_is_missing_empty_or_called_everybody_sees_and_makes_
         assert (await shop.ask("GET", f"/jobs?owner={owner}", "ana")).status_code in {400, 403}
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://penstock.test:81"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"origin": "http://penstock.test"}, 200),
+        ({}, 200),
+    ],
+    ids=str,
+)
+async def test_a_page_of_another_site_changes_nothing_whatever_its_browser_sends_along(
+    shop: Shop, headers: dict[str, str], status: int
+) -> None:
+    for path in ("pause", "resume"):
+        answer = await shop.ask("POST", f"/queues/email_queue/{path}", "operator", headers=headers)
+        assert answer.status_code == status
+
+
 # -- owners --------------------------------------------------------------------------
 async def furnished(shop: Shop) -> dict[str, str]:
     """Things of ana's, of each kind that has an owner."""

@@ -22,6 +22,7 @@ from penstock.ops import Ops
 from penstock.web.auth import TokenAuth, is_from_here
 from penstock.web.guard import Need
 from penstock.web.limits import Limits
+from penstock.web.origins import is_foreign
 from penstock.web.rates import Rates
 from penstock.web.refusals import Refusal, limited
 from penstock.web.seats import Seats
@@ -51,7 +52,7 @@ class Doorway:
         """Let a request in, with its principal in its state; Refusal where it may not."""
         address = request.client.host if request.client else ""
         _hold(self._addresses, address)
-        if request.method != "GET" and not is_from_here(request):
+        if request.method != "GET" and _may_be_forged(request):
             raise Refusal(403, "forbidden", "a page of another site may change nothing here")
         if need.scope is None:
             return
@@ -127,6 +128,18 @@ class Doorway:
         while self._opened:
             self._opened -= 1
             await self.app.aclose()
+
+
+def _may_be_forged(request: Request) -> bool:
+    """Whether a page of another site may have made a browser ask.
+
+    To plain http browsers tell no Sec-Fetch-Site, but an Origin. By themselves they never add a bearer.
+    """
+    if not is_from_here(request):
+        return True
+    if "origin" not in request.headers or not is_foreign(request):
+        return False
+    return request.headers.get("authorization", "").partition(" ")[0].lower() != "bearer"
 
 
 def follow_token(request: Request) -> str | None:
