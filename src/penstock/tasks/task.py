@@ -217,12 +217,12 @@ class Task(Sendable[P, R]):
         handling = self.fn(Context(link, self), **args) if self.takes_context else self.fn(**args)
         if not tracing.is_on():
             return await handling
-        with tracing.running(link.claim):
+        with tracing.running(link.claim, self.cleaner):
             return await handling
 
     def run_sync(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run a sync handler with decoded arguments."""
-        with tracing.running(link.claim) if tracing.is_on() else nullcontext():
+        with tracing.running(link.claim, self.cleaner) if tracing.is_on() else nullcontext():
             return self.fn(SyncContext(link, self), **args) if self.takes_context else self.fn(**args)
 
     def closed(self) -> str | None:
