@@ -107,7 +107,7 @@ async def purge(request: Request, job_id: str, why: Why | None = None) -> Purged
     return Purged(purged=1)
 
 
-@needs(Scope.OPERATE)
+@needs(Scope.OPERATE, slow=True)
 async def recover_many(request: Request, wish: BulkRecover) -> BulkRecovered:
     """Recover every dead letter that matches; 409 where those are not exactly the confirmed ones."""
     where = _meant(principal_of(request), wish)
@@ -116,7 +116,7 @@ async def recover_many(request: Request, wish: BulkRecover) -> BulkRecovered:
     return BulkRecovered(recovered=len(made), job_ids=made)
 
 
-@needs(Scope.OPERATE)
+@needs(Scope.OPERATE, slow=True)
 async def purge_many(request: Request, wish: Bulk) -> Purged:
     """Remove every dead letter that matches; 409 where those are not exactly the confirmed ones."""
     where = _meant(principal_of(request), wish)
