@@ -11,6 +11,7 @@ from penstock import overview
 from penstock.alerts.desk import AlertDesk
 from penstock.audit import Actor, Audit
 from penstock.bulk import Bulk
+from penstock.dead_causes import DeadCauses
 from penstock.dead_letters import RECOVER_RATE, DeadLetters
 from penstock.engine import (
     EffectFilter,
@@ -28,6 +29,7 @@ from penstock.engine import (
 )
 from penstock.flows import Flows
 from penstock.health import HealthCheck
+from penstock.matching import Matching
 from penstock.model.breaker import BreakerState, Circuit
 from penstock.model.errors import (
     ActionRefused,
@@ -46,6 +48,7 @@ from penstock.overview import Overview
 from penstock.paging import MAX_PAGE
 from penstock.paging import cursor as _cursor
 from penstock.paging import page as _page
+from penstock.remarks import Remarks
 from penstock.searching import Found, Searching
 from penstock.sessions import Sessions
 from penstock.tasks.registry import Registry
@@ -97,6 +100,9 @@ class Ops(DeadLetters):
         self.timetable = Timetable(engine, registry, self.audit, self._veil)
         self.flows = Flows(engine, self.audit, self._veil)
         self._searching = Searching(engine, registry)
+        self.matching = Matching(engine, self.audit, self._searching, self._veil)
+        self.causes = DeadCauses(engine)
+        self.remarks = Remarks(engine, self.audit)
         self.health = health or HealthCheck(engine)
         self.metrics = metrics or Metrics(engine, registry.queues)
         self.alerts = AlertDesk(engine)
@@ -263,6 +269,14 @@ class Ops(DeadLetters):
         if state not in (State.ACTIVE, State.CANCELLED):
             raise ActionRefused(f"job {before.id} ended as {state} meanwhile")
         return state
+
+    async def delete(self, job_id: str) -> None:
+        """Remove the record of a job that has ended, also from the history. Its dead letter stays."""
+        job = await self.job(job_id)
+        async with self.audit.action("job delete", job_id) as change:
+            change.before = {"task": job.task, "state": job.state}
+            if not await self._engine.delete([job_id]):
+                raise ActionRefused(f"only a job that has ended can be deleted; {_why_not(job)}")
 
     async def reconcile(self) -> Reconciled:
         """Compare all that has not ended with the ledger, and repair it; ActionRefused without one."""

@@ -39,13 +39,13 @@ class Searching:
         self, where: JobFilter, args: Mapping[str, str], limit: int, after: str | None = None
     ) -> Found:
         """The jobs whose arguments are these, as text; `after` is the `next` of the page before."""
-        self._check(where.task, args)
+        self.check(where.task, args)
         found: list[Job] = []
         for _ in range(MOST // STEP):
             jobs = await self._engine.jobs(where, STEP, after)
             for job in jobs:
                 after = job.id
-                if _fits(job, args):
+                if fits(job, args):
                     found.append(job)
                     if len(found) == limit:
                         return Found(found, after)
@@ -53,7 +53,8 @@ class Searching:
                 return Found(found, None)
         return Found(found, after)
 
-    def _check(self, task_name: str | None, args: Mapping[str, str]) -> None:
+    def check(self, task_name: str | None, args: Mapping[str, str]) -> None:
+        """NotSearchable where its jobs cannot be found by these."""
         if task_name is None:
             raise NotSearchable("a search by arguments needs the task: its declaration says by which")
         task = self._registry.get(task_name)
@@ -67,7 +68,10 @@ class Searching:
             raise NotSearchable(f"a search takes at most {MAX_ARGS} arguments")
 
 
-def _fits(job: Job, args: Mapping[str, str]) -> bool:
+def fits(job: Job, args: Mapping[str, str]) -> bool:
+    """Whether the arguments of a job are these, as text."""
+    if not args:
+        return True
     payload = readable(job.args_json)
     return isinstance(payload, dict) and all(
         name in payload and _text(payload[name]) == value for name, value in args.items()
