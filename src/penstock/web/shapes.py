@@ -437,6 +437,7 @@ class StoryView(BaseModel):
     expires_at: datetime | None
     deadline_at: datetime | None  # until when it may wait for others
     priority: str
+    dead_letter: bool  # it has one that can be recovered, or was
     ran_for: float
     rescues: int
 

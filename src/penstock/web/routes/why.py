@@ -63,6 +63,7 @@ async def story(request: Request, job_id: str) -> StoryView:
         expires_at=job.expires_at,
         deadline_at=job.deadline_at,
         priority=job.priority.name.lower(),
+        dead_letter=told.dead_letter is not None,
         ran_for=job.ran_for,
         rescues=job.rescues,
     )

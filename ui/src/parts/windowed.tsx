@@ -1,0 +1,84 @@
+// A table of any length: only the rows in view are in the page, the others are room.
+import type { ComponentChildren } from "preact";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Range } from "../lib/keyset";
+
+export interface Col<Row> {
+  name: string;
+  hidden?: string; // what a screen reader is told where the name is no word
+  head?: ComponentChildren;
+  kind?: string; // a class of its cells
+  show: (row: Row) => ComponentChildren;
+}
+
+interface Given<Row> {
+  label: string;
+  columns: Col<Row>[];
+  rows: Row[];
+  keyOf: (row: Row) => string;
+  cursor?: string; // the key of the row that keys act on
+  looking?: (at: Range) => void;
+  foot?: ComponentChildren;
+}
+
+const SPARE = 12; // rows kept above and below what is seen
+const FIRST_GUESS = 37; // px
+const BARS = 64; // px that bars cover at the top and at the bottom
+
+export function Windowed<Row>({ label, columns, rows, keyOf, cursor, looking, foot }: Given<Row>) {
+  const body = useRef<HTMLTableSectionElement>(null);
+  const height = useRef(FIRST_GUESS);
+  const [range, set] = useState<Range>({ first: 0, last: 50 });
+
+  useLayoutEffect(() => {
+    const look = () => {
+      const place = body.current;
+      if (!place) return;
+      const row = place.querySelector<HTMLElement>("tr.row");
+      if (row?.offsetHeight) height.current = row.getBoundingClientRect().height;
+      const seen = Math.floor(-place.getBoundingClientRect().top / height.current);
+      const first = Math.max(0, Math.floor((seen - SPARE) / 4) * 4);
+      const last = Math.max(0, Math.min(rows.length - 1, seen + Math.ceil(innerHeight / height.current) + SPARE));
+      set((before) => (before.first === first && before.last === last ? before : { first, last }));
+      looking?.({ first, last });
+    };
+    look();
+    addEventListener("scroll", look, { passive: true });
+    addEventListener("resize", look);
+    return () => (removeEventListener("scroll", look), removeEventListener("resize", look));
+  }, [rows.length, looking]);
+
+  useEffect(() => {
+    const place = body.current;
+    const at = cursor === undefined ? -1 : rows.findIndex((row) => keyOf(row) === cursor);
+    if (!place || at < 0) return;
+    const top = place.getBoundingClientRect().top + at * height.current;
+    if (top < BARS) scrollBy(0, top - BARS);
+    else if (top + height.current > innerHeight - BARS) scrollBy(0, top + height.current - innerHeight + BARS);
+  }, [cursor]);
+
+  const first = Math.min(range.first, Math.max(0, rows.length - 1));
+  const shown = rows.slice(first, range.last + 1);
+  const below = rows.length - first - shown.length;
+  return (
+    <div class="table" tabIndex={0} role="region" aria-label={label}>
+      <table aria-rowcount={rows.length + 1}>
+        <thead>
+          <tr aria-rowindex={1}>
+            {columns.map((c) => <th key={c.name} class={c.kind} scope="col">{c.head ?? (c.hidden ? <span class="sr">{c.hidden}</span> : c.name)}</th>)}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          {first > 0 && <tr class="room" aria-hidden="true" style={{ height: `${first * height.current}px` }}><td colSpan={columns.length} /></tr>}
+          {shown.map((row, n) => (
+            <tr key={keyOf(row)} class={`row${keyOf(row) === cursor ? " cursor" : ""}`} aria-rowindex={first + n + 2} aria-current={keyOf(row) === cursor || undefined}>
+              {columns.map((c) => <td key={c.name} class={c.kind}>{c.show(row)}</td>)}
+            </tr>
+          ))}
+          {below > 0 && <tr class="room" aria-hidden="true" style={{ height: `${below * height.current}px` }}><td colSpan={columns.length} /></tr>}
+        </tbody>
+      </table>
+      {foot}
+    </div>
+  );
+}
