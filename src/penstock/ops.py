@@ -30,6 +30,7 @@ from penstock.engine import (
 from penstock.flows import Flows
 from penstock.health import HealthCheck
 from penstock.matching import Matching
+from penstock.model import joblines
 from penstock.model.breaker import BreakerState, Circuit
 from penstock.model.errors import (
     ActionRefused,
@@ -41,8 +42,10 @@ from penstock.model.errors import (
 )
 from penstock.model.ids import is_id
 from penstock.model.job import Job
+from penstock.model.joblines import key_of
 from penstock.model.record import Record
 from penstock.model.states import State
+from penstock.model.values import readable
 from penstock.ops_answers import Cancelled, Diagnosis, QueueRow, Recovered, Retried, Story
 from penstock.overview import Overview
 from penstock.paging import MAX_PAGE
@@ -70,6 +73,7 @@ __all__ = [
     "Story",
 ]
 
+LOGS_SHOWN = 50  # attempts
 RECONCILE_STEP = 500  # jobs at once
 
 
@@ -147,6 +151,15 @@ class Ops(DeadLetters):
         letter = await self._engine.dead_letter(job_id) if failed else None
         shown = None if letter is None else self._veil.over(letter)
         return Story(job, shown, await self._engine.steps(job_id))
+
+    async def logged(self, job: Job) -> dict[int, list[dict[str, Any]]]:
+        """What the attempts of a job have logged by `ctx.log`, as far as it is kept, by attempt."""
+        found = {error.get("attempt", 0): list(error["log"]) for error in job.errors if error.get("log")}
+        prefix = key_of(job.id, "")
+        for note in await self._engine.notes(joblines.KIND, LOGS_SHOWN, prefix):
+            if note.key.startswith(prefix):
+                found[int(note.key.removeprefix(prefix))] = readable(note.body)
+        return dict(sorted(found.items()))
 
     async def _why_no_job(self, job_id: str) -> str:
         if is_id(job_id) and await self._engine.dead_letter(job_id) is not None:

@@ -216,16 +216,26 @@ class Task(Sendable[P, R]):
 
     async def run(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run an async handler with decoded arguments."""
-        handling = self.fn(Context(link, self), **args) if self.takes_context else self.fn(**args)
-        if not tracing.is_on():
-            return await handling
-        with tracing.running(link.claim):
-            return await handling
+        ctx = Context(link, self) if self.takes_context else None
+        handling = self.fn(**args) if ctx is None else self.fn(ctx, **args)
+        try:
+            if not tracing.is_on():
+                return await handling
+            with tracing.running(link.claim):
+                return await handling
+        finally:
+            if ctx is not None:
+                ctx.tell_log()
 
     def run_sync(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run a sync handler with decoded arguments."""
-        with tracing.running(link.claim) if tracing.is_on() else nullcontext():
-            return self.fn(SyncContext(link, self), **args) if self.takes_context else self.fn(**args)
+        ctx = SyncContext(link, self) if self.takes_context else None
+        try:
+            with tracing.running(link.claim) if tracing.is_on() else nullcontext():
+                return self.fn(**args) if ctx is None else self.fn(ctx, **args)
+        finally:
+            if ctx is not None:
+                ctx.tell_log()
 
     def closed(self) -> str | None:
         """Why its jobs must not run now; None while the gates of the task and its queue are open."""

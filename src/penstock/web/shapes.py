@@ -421,10 +421,24 @@ class EffectView(BaseModel):
     expires_at: datetime
 
 
+class LogLineView(BaseModel):
+    at: datetime
+    level: str
+    text: str
+
+
+class LoggedView(BaseModel):
+    """What one attempt has logged by `ctx.log`: its latest lines."""
+
+    attempt: int
+    lines: list[LogLineView]
+
+
 class StoryView(BaseModel):
     errors: list[dict[str, Any]]
     steps: dict[str, Any]
     effects: list[EffectView]
+    logs: list[LoggedView]
     worker: str | None
     origin: str | None
     note: str | None

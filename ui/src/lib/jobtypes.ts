@@ -9,9 +9,9 @@ export interface Effect { name: string; job_id: string; first_at: string; expire
 export interface Attempt extends ErrorRecord { ran_for?: number; worker?: string | null; note?: string | null; causes?: ErrorCause[] }
 export interface ErrorCause { how: string; type: string; message: string; traceback?: string }
 export interface LogLine { at: string; level: string; text: string }
-export interface AttemptLog { attempt: number; lines: LogLine[]; cut: number }
+export interface AttemptLog { attempt: number; lines: LogLine[] }
 export interface JobStory {
-  errors: Attempt[]; steps: Record<string, unknown>; effects: Effect[]; worker: string | null; origin: string | null;
+  errors: Attempt[]; steps: Record<string, unknown>; effects: Effect[]; logs: AttemptLog[]; worker: string | null; origin: string | null;
   note: string | null; flow: string | null; after: string[]; blocked_by: string[]; recovered_from: string | null;
   recovered_as: string | null; claimed_at: string | null; expires_at: string | null; deadline_at: string | null;
   priority: string; dead_letter: boolean; ran_for: number; rescues: number;

@@ -18,6 +18,7 @@ import { editAndRecover } from "./dead_edit";
 import { Errors } from "./job_errors";
 import { FlowTree } from "./job_flow";
 import { Life } from "./job_life";
+import { Logs } from "./job_logs";
 import { Done } from "./job_steps";
 import { WhyBanner } from "./job_why";
 import { Notes } from "./notes";
@@ -118,6 +119,7 @@ function Tabs({ job, story }: { job: Job; story: JobStory | undefined }) {
     { id: "arguments", name: "Arguments", body: () => <Given job={job} /> },
     { id: "result", name: "Result", body: () => <Result job={job} /> },
     { id: "errors", name: "Errors", n: story?.errors.length, body: () => <Wrong job={job} story={story} /> },
+    { id: "logs", name: "Logs", body: () => <Logs story={story} /> },
     { id: "steps", name: "Steps and effects", n: done, body: () => <Done story={story} /> },
     { id: "flow", name: "Flow", body: () => <FlowTree job={job} story={story} /> },
   ];

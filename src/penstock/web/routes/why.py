@@ -14,7 +14,7 @@ from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES, not_found
 from penstock.web.routes.jobs import seen
-from penstock.web.shapes import EffectView, ExplanationView, StoryView
+from penstock.web.shapes import EffectView, ExplanationView, LoggedView, StoryView
 
 SHOWN = ("type", "message", "code", "class", "attempt", "at", "ran_for", "worker", "note")
 PRIVATE = ("traceback", "causes")
@@ -37,7 +37,7 @@ async def why(request: Request, job_id: str) -> ExplanationView:
 async def story(request: Request, job_id: str) -> StoryView:
     """What operators see of a job that has its record: its errors, steps, effects and ties.
 
-    Stacks and the results of steps only with the scope for payloads.
+    Stacks, log lines and the results of steps only with the scope for payloads.
     """
     await seen(request, job_id)
     ops = await ops_of(request)
@@ -46,10 +46,12 @@ async def story(request: Request, job_id: str) -> StoryView:
         raise not_found()
     private = principal_of(request).may(Scope.PAYLOAD)
     job = told.job
+    logged = await ops.logged(job) if private else {}
     effects = await ops.effects(EffectFilter(task=job.task, key=job.key), MAX_PAGE)
     return StoryView(
         errors=[_error(error, private=private) for error in job.errors],
         steps={name: readable(value) if private else None for name, value in told.steps.items()},
+        logs=[LoggedView(attempt=n, lines=lines) for n, lines in logged.items()],
         effects=[_effect(each) for each in effects],
         worker=job.worker,
         origin=job.origin,
