@@ -70,19 +70,21 @@ class Matching:
         self._searching = searching
         self._veil = veil
 
-    async def preview(self, act: Act, where: JobFilter, args: Mapping[str, str]) -> Preview:
+    async def preview(
+        self, act: Act, where: JobFilter, args: Mapping[str, str], tag: str | None = None
+    ) -> Preview:
         """Look at what matches now; nothing that comes or changes later will be acted on."""
         cut_off = (await self._engine.due_schedules(0)).now
         count, looked, examples = 0, 0, list[Job]()
         more = False
-        async for page in self._pages(act, where, args, cut_off, None):
+        async for page in self._pages(act, where, args, tag, cut_off, None):
             looked += 1
             count += len(page.jobs)
             examples += page.jobs[: EXAMPLES - len(examples)]
             more = page.next is not None
             if more and (count >= COUNTED or looked >= LOOKS):
                 break
-        confirm = _word(act, where, args, cut_off, count)
+        confirm = _word(act, where, args, tag, cut_off, count)
         return Preview(cut_off, count, more, self._veil.over_all(examples), confirm)
 
     async def step(
@@ -92,6 +94,7 @@ class Matching:
         args: Mapping[str, str],
         sure: Sure,
         *,
+        tag: str | None = None,
         after: str | None = None,
         done: int = 0,
         rate: float = RECOVER_RATE,
@@ -101,15 +104,15 @@ class Matching:
 
         `done` is how many the steps before have done: failed jobs come back `rate` per second.
         """
-        if sure.confirm != _word(act, where, args, sure.cut_off, sure.count):
+        if sure.confirm != _word(act, where, args, tag, sure.cut_off, sure.count):
             raise ActionRefused("this is not what was confirmed; nothing was done, look again")
         if not 0 < rate <= 100_000:
             raise InvalidOption(f"rate must be more than 0 jobs per second, not {rate!r}")
         good = found = looked = 0
         following = after
-        async with self._audit.action(f"jobs {act}", _target(where, args)) as change:
+        async with self._audit.action(f"jobs {act}", _target(where, args, tag)) as change:
             change.before = {"cut_off": sure.cut_off, "confirmed": sure.count, "after": after}
-            async for page in self._pages(act, where, args, sure.cut_off, after):
+            async for page in self._pages(act, where, args, tag, sure.cut_off, after):
                 delay = (done + good) / rate
                 good += await self._do(act, page.jobs, reason, delay, rate)
                 found += len(page.jobs)
@@ -121,7 +124,13 @@ class Matching:
         return Step(good, found - good, following)
 
     async def _pages(
-        self, act: Act, where: JobFilter, args: Mapping[str, str], cut_off: datetime, after: str | None
+        self,
+        act: Act,
+        where: JobFilter,
+        args: Mapping[str, str],
+        tag: str | None,
+        cut_off: datetime,
+        after: str | None,
     ) -> AsyncIterator[_Page]:
         """State by state, newest first; never more than a page at once is held."""
         if args:
@@ -133,7 +142,7 @@ class Matching:
             fit = [
                 job
                 for job in jobs
-                if is_for(act, job, cut_off, any_state=where.state is None) and fits(job, args)
+                if is_for(act, job, cut_off, any_state=where.state is None) and fits(job, args, tag)
             ]
             if len(jobs) == PAGE:
                 cursor = jobs[-1].id
@@ -180,11 +189,13 @@ def _following(state: State, states: Sequence[State]) -> State | None:
     return states[at] if at < len(states) else None
 
 
-def _target(where: JobFilter, args: Mapping[str, str]) -> str:
-    by = "".join(f", args.{name} {value}" for name, value in args.items())
-    return told(where) + by
+def _target(where: JobFilter, args: Mapping[str, str], tag: str | None) -> str:
+    by = [f"args.{name} {value}" for name, value in args.items()]
+    return ", ".join([told(where), *([f"tag {tag}"] if tag else []), *by])
 
 
-def _word(act: Act, where: JobFilter, args: Mapping[str, str], cut_off: datetime, count: int) -> str:
-    seen = [act, asdict(where), dict(args), cut_off.astimezone(UTC).isoformat(), count]
+def _word(
+    act: Act, where: JobFilter, args: Mapping[str, str], tag: str | None, cut_off: datetime, count: int
+) -> str:
+    seen = [act, asdict(where), dict(args), tag, cut_off.astimezone(UTC).isoformat(), count]
     return hashlib.sha256(json.dumps(seen, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -214,10 +214,18 @@ class Ops(DeadLetters):
         return self._veil.over_all(await self._engine.jobs(where, _page(limit), _cursor(after)))
 
     async def search(
-        self, where: JobFilter, args: Mapping[str, str], limit: int = 50, after: str | None = None
+        self,
+        where: JobFilter,
+        args: Mapping[str, str],
+        limit: int = 50,
+        after: str | None = None,
+        *,
+        tag: str | None = None,
     ) -> Found:
-        """Jobs of one task by its searchable arguments, newest first; `after` is the page before's `next`."""
-        found = await self._searching.page(where, args, _page(limit), _cursor(after))
+        """Jobs by a tag, or of one task by its searchable arguments, newest first; `after` is the page
+        before's `next`.
+        """
+        found = await self._searching.page(where, args, _page(limit), _cursor(after), tag=tag)
         return found._replace(jobs=self._veil.over_all(found.jobs))
 
     async def retry(self, job_id: str) -> Retried:

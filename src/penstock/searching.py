@@ -1,4 +1,4 @@
-"""Finding jobs by their arguments: only by those that their task declares searchable, and a bounded look."""
+"""Finding jobs by their tags, and by arguments that their task declares searchable: a bounded look."""
 
 from __future__ import annotations
 
@@ -29,23 +29,32 @@ class Found(NamedTuple):
 
 
 class Searching:
-    """Looks through the jobs of one task, newest first; the same over every engine."""
+    """Looks through jobs, newest first; the same over every engine."""
 
     def __init__(self, engine: Engine, registry: Registry) -> None:
         self._engine = engine
         self._registry = registry
 
     async def page(
-        self, where: JobFilter, args: Mapping[str, str], limit: int, after: str | None = None
+        self,
+        where: JobFilter,
+        args: Mapping[str, str],
+        limit: int,
+        after: str | None = None,
+        *,
+        tag: str | None = None,
     ) -> Found:
-        """The jobs whose arguments are these, as text; `after` is the `next` of the page before."""
-        self.check(where.task, args)
+        """The jobs whose arguments are these, as text, and that have this tag; `after` is the `next` of the
+        page before.
+        """
+        if args:
+            self.check(where.task, args)
         found: list[Job] = []
         for _ in range(MOST // STEP):
             jobs = await self._engine.jobs(where, STEP, after)
             for job in jobs:
                 after = job.id
-                if fits(job, args):
+                if fits(job, args, tag):
                     found.append(job)
                     if len(found) == limit:
                         return Found(found, after)
@@ -68,8 +77,10 @@ class Searching:
             raise NotSearchable(f"a search takes at most {MAX_ARGS} arguments")
 
 
-def fits(job: Job, args: Mapping[str, str]) -> bool:
-    """Whether the arguments of a job are these, as text."""
+def fits(job: Job, args: Mapping[str, str], tag: str | None = None) -> bool:
+    """Whether the arguments of a job are these, as text, and it has this tag."""
+    if tag is not None and tag not in job.tags:
+        return False
     if not args:
         return True
     payload = readable(job.args_json)

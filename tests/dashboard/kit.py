@@ -14,6 +14,7 @@ from pathlib import Path
 import uvicorn
 from playwright.async_api import Browser, Page, async_playwright, expect
 
+from dashboard.jobs_kit import add_jobs
 from penstock import Context, Penstock, Unrecoverable
 from penstock.model.access import Scope
 from penstock.web import Limits, make_service
@@ -27,7 +28,7 @@ def make_shop(folder: Path) -> Penstock:
     app.queue("email")
     app.breaker("smtp")
 
-    @app.task(queue="email", name="send_receipt", needs="smtp")
+    @app.task(queue="email", name="send_receipt", needs="smtp", searchable="order_id")
     async def send_receipt(ctx: Context, order_id: int, to: str = "ana@example.com") -> str:
         """Sends the receipt of an order."""
         await ctx.progress(50, "writing")
@@ -39,6 +40,7 @@ def make_shop(folder: Path) -> Penstock:
     async def hostile(text: str) -> str:
         raise Unrecoverable(text)
 
+    add_jobs(app)
     app.schedule("nightly", send_receipt.call(order_id=1), cron="0 3 * * *", tz="America/Sao_Paulo")
     return app
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from penstock import InvalidOption
 from web.kit import Shop
 
 
@@ -130,3 +131,19 @@ async def test_owners_act_on_what_is_their_own(shop: Shop) -> None:
 async def test_by_arguments_only_where_the_task_declares_them(shop: Shop) -> None:
     answer = await shop.ask("GET", "/jobs/matching?act=cancel&task=send&args.to=x")
     assert (answer.status_code, answer.json()["error"]["fields"][0]["field"]) == (400, "args")
+
+
+async def test_jobs_are_found_and_acted_on_by_their_tags(shop: Shop) -> None:
+    send = shop.app.tasks["send"]
+    tagged = await send.using(tags=["billing", "eu"], delay=600).aenqueue(to="a")
+    await send.using(delay=600).aenqueue(to="a")
+    found = (await shop.ask("GET", "/jobs?tag=billing")).json()["jobs"]
+    assert [(job["job_id"], job["tags"]) for job in found] == [(tagged.id, ["billing", "eu"])]
+    assert (await shop.ask("GET", "/jobs?tag=us")).json() == {"jobs": [], "next": None}
+    seen = await look(shop, "promote", tag="eu")
+    assert (seen["count"], (await act(shop, "promote", **sure(seen, tag="eu")))["done"]) == (1, 1)
+    await shop.work()
+    assert await states(shop, [tagged.id]) == ["completed"]
+    for wrong in ("billing", ["no spaces here"], [f"t{n}" for n in range(11)]):
+        with pytest.raises(InvalidOption):
+            send.using(tags=wrong)

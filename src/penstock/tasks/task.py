@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -74,6 +74,7 @@ class Options(TypedDict, total=False):
     expire_after: Duration | None
     unique: UniqueOption | None
     order: str | None
+    tags: Sequence[str] | None
 
 
 class Sendable(Generic[P, R]):
@@ -117,6 +118,7 @@ class Sendable(Generic[P, R]):
         expire_after: Duration | None = None,
         unique: UniqueOption | None = None,
         order: str | None = None,
+        tags: Sequence[str] | None = None,
     ) -> Using[P, R] | UsingAsyncConnection[P, R]:
         """The same task with other options for the calls made through it; what is not given stays.
 
@@ -136,7 +138,7 @@ class Sendable(Generic[P, R]):
             "order": None if order is None else check_text("order", order),
         }
         plan = replace(self._plan, **{name: value for name, value in given.items() if value is not None})
-        using = Using(self._task, self._task.overridden(plan, retry, timeout))
+        using = Using(self._task, self._task.overridden(plan, retry, timeout, tags))
         if connection is None:
             return using
         found = lent(connection)
@@ -281,17 +283,24 @@ class Task(Sendable[P, R]):
         )  # fmt: skip
         return Call(self, job)
 
-    def overridden(self, plan: Plan, retry: RetryOption | None, timeout: Duration | Inherited | None) -> Plan:
-        """`plan` with another retry policy or timeout, which travel with the job."""
-        if retry is None and timeout is INHERIT:
+    def overridden(
+        self,
+        plan: Plan,
+        retry: RetryOption | None,
+        timeout: Duration | Inherited | None,
+        tags: Sequence[str] | None = None,
+    ) -> Plan:
+        """`plan` with another retry policy or timeout, or other tags, which travel with the job."""
+        if retry is None and timeout is INHERIT and tags is None:
             return plan
         before = overrides.read(plan.options) if plan.options else overrides.Overrides()
         limit = before.timeout if timeout is INHERIT else time_limit("timeout", timeout)
         chosen = before.retry if retry is None else retry
+        words = before.tags if tags is None else overrides.check_tags(tags)
         tries = policy(chosen, self.retry)
         if self.takes_context:
             self._effects_for(tries, nearest(limit, self.timeout))  # refuses what is too short for these
-        return replace(plan, max_attempts=tries.attempts, options=overrides.write(chosen, limit))
+        return replace(plan, max_attempts=tries.attempts, options=overrides.write(chosen, limit, words))
 
     def effects_for(self, options: str | None) -> float:
         """The seconds for which the effects of a job with these stored options are remembered."""

@@ -42,6 +42,7 @@ class MatchingStep(Why):
     since: Instant | None = None
     until: Instant | None = None
     parked: bool | None = None
+    tag: Name | None = None
     args: Annotated[dict[Annotated[str, Field(max_length=200)], Text], Field(max_length=MAX_ARGS)] | None = (
         None
     )

@@ -106,6 +106,7 @@ class JobView(BaseModel):
     error: str | None
     owner: str | None
     key: str | None
+    tags: list[str] = []
     result: Any = None
     payload: Any = None
 

@@ -8,7 +8,7 @@ export interface Search {
 
 export const STATES = ["waiting", "delayed", "blocked", "active", "completed", "failed", "cancelled"];
 const ID = /^(?:id:)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
-const PLAIN: Record<string, string> = { state: "state", task: "task", queue: "queue", owner: "owner", key: "key" };
+const PLAIN: Record<string, string> = { state: "state", task: "task", queue: "queue", owner: "owner", key: "key", tag: "tag" };
 export const QUALIFIERS = [...Object.keys(PLAIN), "after", "before", "args."];
 const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86400 };
 

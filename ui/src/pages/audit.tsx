@@ -5,7 +5,7 @@ import type { Deed } from "../lib/types";
 import { Empty, Shown } from "../parts/shown";
 import { Table, type Column } from "../parts/table";
 import { Ago } from "../parts/time";
-import { Pager } from "../parts/pager";
+import { Pager } from "./jobs";
 
 export function Audit() {
   const after = useRoute().query.get("after") ?? undefined;

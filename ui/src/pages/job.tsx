@@ -85,6 +85,7 @@ function Facts({ job, story }: { job: Job; story: JobStory | undefined }) {
         {story && story.priority !== "medium" && <Fact name="Priority">{story.priority}</Fact>}
         {job.owner && <Fact name="Owner"><a href={href("/jobs", { q: `owner:${quotedWord(job.owner)}` })}>{job.owner}</a></Fact>}
         {job.key && job.key !== job.job_id && <Fact name="Key"><code>{job.key}</code></Fact>}
+        {job.tags && job.tags.length > 0 && <Fact name="Tags"><span class="line wrap">{job.tags.map((tag) => <a key={tag} class="chip tag" href={href("/jobs", { q: `tag:${tag}` })}>{tag}</a>)}</span></Fact>}
         {story?.origin && <Fact name="Made by">{story.origin}</Fact>}
         {story?.worker && <Fact name="Worker">{story.worker}</Fact>}
         {story?.expires_at && !job.finished_at && <Fact name="Expires"><Ago at={story.expires_at} /></Fact>}

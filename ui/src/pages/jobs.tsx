@@ -20,6 +20,8 @@ import { Ago } from "../parts/time";
 import { Windowed, type Col } from "../parts/windowed";
 import { actsFor, AllMatching } from "./matching";
 
+export { Pager } from "../parts/pager";
+
 export function Jobs() {
   const text = useRoute().query.get("q") ?? "";
   const search = useMemo(() => parse(text), [text]);

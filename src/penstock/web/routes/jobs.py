@@ -87,24 +87,35 @@ Asked = Annotated[JobFilter, Depends(_asked)]
 
 
 @needs(Scope.READ)
-async def jobs(request: Request, where: Asked, limit: Limit = 50, after: After | None = None) -> JobPage:
-    """Jobs, newest first. With `task`, also by an argument it declares searchable: `args.order_id=7`.
+async def jobs(
+    request: Request,
+    where: Asked,
+    tag: Name | None = None,
+    limit: Limit = 50,
+    after: After | None = None,
+) -> JobPage:
+    """Jobs, newest first; also by a tag, or, with `task`, by an argument it declares searchable.
+
+    The latter as `args.order_id=7`.
 
     Such a page can be short, or empty, and `next` still say where to go on.
     """
     principal = principal_of(request)
     ops = await ops_of(request)
-    if args := arguments(request):
-        page = await _search(ops, where, args, limit, after)
+    args = arguments(request)
+    if args or tag:
+        page = await _search(ops, where, args, tag, limit, after)
         return JobPage(jobs=[job_view(principal, each) for each in page.jobs], next=page.next)
     found = await ops.jobs(where, limit, after)
     views = [job_view(principal, each) for each in found]
     return JobPage(jobs=views, next=following([each.id for each in found], limit))
 
 
-async def _search(ops: Ops, where: JobFilter, args: dict[str, str], limit: int, after: str | None) -> Found:
+async def _search(
+    ops: Ops, where: JobFilter, args: dict[str, str], tag: str | None, limit: int, after: str | None
+) -> Found:
     try:
-        return await ops.search(where, args, limit, after)
+        return await ops.search(where, args, limit, after, tag=tag)
     except NotSearchable as error:
         raise invalid(str(error), Field("args", str(error))) from error
 

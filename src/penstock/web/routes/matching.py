@@ -18,6 +18,7 @@ from penstock.web.guard import needs
 from penstock.web.keys import stored_key
 from penstock.web.refusals import RESPONSES, Field, invalid
 from penstock.web.routes.jobs import Asked, arguments
+from penstock.web.shapes import Name
 from penstock.web.views import job_view, owner_filter
 
 T = TypeVar("T")
@@ -33,13 +34,17 @@ def register(service: FastAPI) -> None:
 
 @needs(Scope.OPERATE)
 async def preview(
-    request: Request, act: Act, where: Asked, args: Annotated[dict[str, str], Depends(arguments)]
+    request: Request,
+    act: Act,
+    where: Asked,
+    args: Annotated[dict[str, str], Depends(arguments)],
+    tag: Name | None = None,
 ) -> PreviewView:
     """What an action would be done to: how many jobs, three of them, and the moment that counts.
 
     Nothing that is enqueued, or comes into its state, after `cut_off` is acted on.
     """
-    seen = await _searchable((await ops_of(request)).matching.preview(act, where, args))
+    seen = await _searchable((await ops_of(request)).matching.preview(act, where, args, tag))
     examples = [job_view(principal_of(request), job) for job in seen.examples]
     return PreviewView(
         act=act,
@@ -65,6 +70,7 @@ async def step(request: Request, act: Act, wish: MatchingStep) -> StepView:
             _meant(principal_of(request), wish),
             wish.args or {},
             sure,
+            tag=wish.tag,
             after=wish.after,
             done=wish.done,
             rate=wish.rate,
