@@ -78,6 +78,7 @@ class NewJob(Said):
     delay: Annotated[float, Field(ge=0, le=MAX_SECONDS)] | None = None  # seconds
     priority: Literal["critical", "high", "medium", "low"] | None = None
     owner: Text | None = None  # for those who see the jobs of all
+    tags: Annotated[list[Name], Field(max_length=10)] | None = None  # words to find it by
 
 
 class Accepted(BaseModel):

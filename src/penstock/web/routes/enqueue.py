@@ -43,6 +43,7 @@ async def enqueue(
     doorway: Doorway = request.app.state.doorway
     task = _task(doorway, queue, job)
     using: Any = {"delay": job.delay, "priority": job.priority, "owner": _owner(principal, job)}
+    using["tags"] = job.tags
     using["key"] = stored_key(principal, _key(job, idempotency_key))
     await doorway.open()
     try:
