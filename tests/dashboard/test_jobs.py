@@ -94,7 +94,8 @@ async def test_all_that_match_are_acted_on_as_of_the_look_and_it_says_how_many_s
     states = [(await shop.app.ops.job(job_id)).state for job_id in (*others, late)]
     assert states == [State.CANCELLED] * 4 + [State.DELAYED]
     (deed, *_) = [deed for deed in await shop.app.ops.audit.entries(10) if deed.action == "jobs cancel"]
-    assert (deed.who, deed.why, deed.after) == ("admin", "ordered by mistake", {"done": 4, "not_eligible": 0})
+    assert deed.who.startswith("token:admin:")
+    assert (deed.why, deed.after) == ("ordered by mistake", {"done": 4, "not_eligible": 0})
     # single rows: chosen by key, deleted
     await page.goto("/dashboard/jobs?q=owner:many state:cancelled")
     await expect(page.locator("tr.row")).to_have_count(5)
@@ -179,5 +180,5 @@ async def test_why_a_job_does_not_run_is_said_first_with_the_button_that_mends_i
     await expect(reader.get_by_role("button", name="Resume the queue")).to_have_count(0)
     page = await shop.page("operator", f"/jobs/{job.id}")
     await page.get_by_role("button", name="Resume the queue").click()
-    await page.get_by_role("dialog").get_by_role("button", name="Resume").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Resume", exact=True).click()
     await expect(page.locator("main .head .state.completed")).to_be_visible(timeout=20_000)

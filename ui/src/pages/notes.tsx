@@ -8,6 +8,9 @@ import { Shown } from "../parts/shown";
 import { Ago } from "../parts/time";
 import { complain } from "../parts/toast";
 
+/** A token by its name: "token:ana:0123…" is ana. */
+const named = (who: string): string => /^token:(.+):[0-9a-f]{16}$/.exec(who)?.[1] ?? who;
+
 export function Notes({ at, about }: { at: string; about: string }) {
   const who = useWho();
   const notes = useLoad(() => get<{ notes: Remark[] }>(at), [at]);
@@ -27,7 +30,7 @@ export function Notes({ at, about }: { at: string; about: string }) {
       <h2>Notes</h2>
       <Shown of={notes}>
         {(data) => data.notes.length
-          ? <ul class="notes">{data.notes.map((note) => <li key={note.id}><span class="muted"><strong>{note.who}</strong> <Ago at={note.at} /></span><p class="words">{note.text}</p></li>)}</ul>
+          ? <ul class="notes">{data.notes.map((note) => <li key={note.id}><span class="muted"><strong title={note.who}>{named(note.who)}</strong> <Ago at={note.at} /></span><p class="words">{note.text}</p></li>)}</ul>
           : <p class="muted">Nobody has written anything about {about} yet.{who.may("operate") ? " What you know helps whoever looks next." : ""}</p>}
       </Shown>
       {who.may("operate") && (

@@ -51,7 +51,7 @@ async def story(request: Request, job_id: str) -> StoryView:
     return StoryView(
         errors=[_error(error, private=private) for error in job.errors],
         steps={name: readable(value) if private else None for name, value in told.steps.items()},
-        logs=[LoggedView(attempt=n, lines=lines) for n, lines in logged.items()],
+        logs=[LoggedView.model_validate({"attempt": n, "lines": lines}) for n, lines in logged.items()],
         effects=[_effect(each) for each in effects],
         worker=job.worker,
         origin=job.origin,
