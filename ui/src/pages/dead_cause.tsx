@@ -114,9 +114,9 @@ function columns(mayAct: boolean, payload: boolean, again: () => void): Col<Dead
   return [
     { name: "Job", show: (l) => <a href={href(`/jobs/${l.job_id}`)}><code title={l.job_id}>{short(l.job_id)}</code></a> },
     { name: "Failed", kind: "num", show: (l) => <Ago at={l.failed_at} /> },
-    { name: "Attempts", kind: "num", show: (l) => l.attempts },
+    { name: "Attempts", kind: "num rare", show: (l) => l.attempts },
     ...(payload ? [{ name: "Arguments", kind: "args", show: (l: DeadLetter) => <Arguments of={l.payload} /> }] : []),
-    { name: "Error", kind: "what", show: (l) => <span class="muted" title={l.error ?? undefined}>{l.error}</span> },
+    { name: "Error", kind: "what rare", show: (l) => <span class="muted" title={l.error ?? undefined}>{l.error}</span> },
     ...(mayAct ? [acts] : []),
   ];
 }

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { ApiError, get, post } from "../lib/api";
 import type { DeadLetter, Schema, TaskInfo } from "../lib/types";
-import { ask } from "../parts/ask";
+import { ask, Told } from "../parts/ask";
 import { complain, tell } from "../parts/toast";
 
 const HIDDEN = "•••";
@@ -72,8 +72,9 @@ async function recovered(id: string, draft: Draft, reason: string): Promise<stri
     tell(`Recovered as ${made.job_id}`);
     return made.job_id;
   } catch (error) {
-    if (error instanceof ApiError) draft.wrong(Object.fromEntries(error.fields.map((f) => [fieldOf(f.field), f.problem])));
-    throw error;
+    if (!(error instanceof ApiError) || !error.fields.length) throw error;
+    draft.wrong(Object.fromEntries(error.fields.map((f) => [fieldOf(f.field), f.problem])));
+    throw new Told();
   }
 }
 
@@ -104,7 +105,7 @@ function Field({ draft, name, wrong }: { draft: Draft; name: string; wrong: stri
   return (
     <div class="stack tiny">
       <label class="field">
-        <span>{name} <span class="muted">{[kindOf(draft.shapeOf(name)).join(" or "), needed ? "" : "may be left out"].filter(Boolean).join(", ")}</span></span>
+        <span>{name} <span class="muted">{["", kindOf(draft.shapeOf(name)).join(" or "), needed ? "" : "may be left out"].filter((word, n) => word || !n).join(" · ")}</span></span>
         {text.includes("\n") || text.length > 60 ? <textarea rows={4} {...shared} /> : <input {...shared} />}
       </label>
       {text === HIDDEN && <span class="muted">Hidden from you. Left so, it stays what it was.</span>}

@@ -92,10 +92,10 @@ function Facts({ job, story }: { job: Job; story: JobStory | undefined }) {
         {story?.deadline_at && !job.finished_at && <Fact name="Waits until"><Ago at={story.deadline_at} /></Fact>}
         {story?.recovered_from && <Fact name="Recovered from"><JobLink id={story.recovered_from} /></Fact>}
         {story?.recovered_as && <Fact name="Recovered as"><JobLink id={story.recovered_as} /></Fact>}
-        {story?.note && <Fact name="Note">{story.note}</Fact>}
-        {job.error && <Fact name="Error">{job.error}</Fact>}
+        {story?.note && !job.finished_at && <Fact name="Note">{story.note}</Fact>}
+        {job.error && !(story && job.finished_at) && <Fact name="Error">{job.error}</Fact>}
       </dl>
-      {job.progress && (
+      {job.progress && job.state !== "completed" && (
         <div class="stack tight">
           <progress max={100} value={job.progress.percent ?? 0} aria-label="Progress" />
           <span class="muted">{job.progress.percent ?? 0} % {job.progress.message}</span>

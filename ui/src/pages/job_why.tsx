@@ -8,7 +8,6 @@ import type { Job } from "../lib/types";
 import { askFor } from "../parts/acts";
 import { ask } from "../parts/ask";
 import { Command } from "../parts/copy";
-import { Ago } from "../parts/time";
 import { tell } from "../parts/toast";
 
 export function WhyBanner({ job, again }: { job: Job; again: () => void }) {
@@ -19,7 +18,7 @@ export function WhyBanner({ job, again }: { job: Job; again: () => void }) {
   return (
     <section class={`banner why ${ended ? "bad" : ""}`} aria-label={ended ? "How it ended" : "Why it does not run"}>
       <div class="grow stack tight">
-        <span><strong>{ended ? (job.state === "cancelled" ? "Cancelled." : "Failed.") : "Why is it not running?"}</strong> {first.text}{first.until && !ended && <> (<Ago at={first.until} />)</>}</span>
+        <span><strong>{ended ? (job.state === "cancelled" ? "Cancelled." : "Failed.") : "Why is it not running?"}</strong> {first.text}</span>
         {others.length > 0 && <ul class="plainlist muted">{others.map((cause) => <li key={cause.because + cause.text}>{cause.text}</li>)}</ul>}
       </div>
       <Next cause={first} job={job} again={again} />

@@ -178,7 +178,7 @@ function columns(mayAct: boolean, payload: boolean, chosen: ReadonlySet<string>,
   return [
     ...(mayAct ? [box] : []),
     { name: "State", show: (job) => <State of={job.state ?? job.status} /> },
-    { name: "Task", show: (job) => <a href={href(`/jobs/${job.job_id}`)}>{job.task}</a> },
+    { name: "Task", show: (job) => <a href={href(`/jobs/${job.job_id}`)} title={job.job_id}>{job.task}</a> },
     ...(payload ? [{ name: "Arguments", kind: "args", show: (job: Job) => <Arguments of={job.payload} /> }] : []),
     { name: "Queue", show: (job) => job.queue },
     { name: "Age", kind: "num", show: (job) => <Ago at={job.created_at} /> },
@@ -186,7 +186,7 @@ function columns(mayAct: boolean, payload: boolean, chosen: ReadonlySet<string>,
     { name: "Took", kind: "num", show: (job) => <Took job={job} /> },
     { name: "What", kind: "what", show: (job) => <span class="muted" title={job.error ?? undefined}>{what(job)}</span> },
     { name: "Owner", kind: "rare", show: (job) => job.owner ?? <span class="muted">–</span> },
-    { name: "Id", kind: "rare", show: (job) => <code title={job.job_id}>{short(job.job_id)}</code> },
+    { name: "Id", kind: "rare", show: (job) => <code>{short(job.job_id)}</code> },
   ];
 }
 

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, get, post } from "../lib/api";
 import type { Act, Preview, Step } from "../lib/jobtypes";
 import { asked, type Search } from "../lib/search";
-import { count, exactly } from "../lib/words";
+import { count, exactly, short } from "../lib/words";
 import { WORDS } from "../parts/acts";
 import { Arguments } from "../parts/jobcells";
 import { State } from "../parts/state";
@@ -77,7 +77,7 @@ function Look({ act, seen }: { act: Act; seen: Preview }) {
       <p><strong>{told(seen)} {seen.count === 1 && !seen.more ? "job" : "jobs"}</strong> matched at <time dateTime={seen.cut_off} title={exactly(seen.cut_off)}>{new Date(seen.cut_off).toLocaleTimeString()}</time>. What comes or changes after that is left alone.</p>
       <p class="muted">{MEANS[act]}</p>
       <ul class="plainlist" aria-label="Some of them">
-        {seen.examples.map((job) => <li key={job.job_id} class="line"><State of={job.state ?? job.status} /> <span>{job.task}</span> <Arguments of={job.payload} /> <code class="muted clip">{job.job_id}</code></li>)}
+        {seen.examples.map((job) => <li key={job.job_id} class="line wrap"><State of={job.state ?? job.status} /> <span>{job.task}</span> <Arguments of={job.payload} /> <code class="muted" title={job.job_id}>{short(job.job_id)}</code></li>)}
         {(seen.count > seen.examples.length || seen.more) && <li class="muted">and {seen.more ? "more" : count(seen.count - seen.examples.length)}{seen.more ? "" : " more"}</li>}
       </ul>
       {act === "retry" && <label class="field">How many a second<input name="rate" type="number" min={1} max={10000} defaultValue="50" required /></label>}
