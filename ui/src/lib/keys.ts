@@ -22,7 +22,7 @@ export function useKeys(): void {
     const press = (event: KeyboardEvent) => {
       const at = event.target as HTMLElement;
       if (event.metaKey || event.ctrlKey || event.altKey) return;
-      if (at.matches("input, textarea, select") || document.querySelector("dialog[open]")) {
+      if (at.matches("input:not([type=checkbox]), textarea, select") || document.querySelector("dialog[open]")) {
         if (event.key === "Escape" && at.matches("input")) at.blur();
         return;
       }

@@ -12,7 +12,7 @@ export interface Loaded<T> {
 const SOONEST = 1_000; // ms between two loads that events ask for
 const LATEST = 15_000;
 
-export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = LATEST): Loaded<T> {
+export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = LATEST, soonest = SOONEST): Loaded<T> {
   const [state, set] = useState<{ data?: T; error?: ApiError }>({});
   const latest = useRef(0);
   const paused = useLive().paused;
@@ -32,7 +32,7 @@ export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = LATE
   useEffect(() => {
     if (paused) return;
     let due: number | undefined;
-    const soon = () => (due ??= window.setTimeout(() => ((due = undefined), again()), SOONEST));
+    const soon = () => (due ??= window.setTimeout(() => ((due = undefined), again()), soonest));
     const regularly = window.setInterval(again, every);
     const stop = onChange(soon);
     return () => (clearTimeout(due), clearInterval(regularly), stop());

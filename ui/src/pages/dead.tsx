@@ -11,10 +11,12 @@ import { Empty, Shown } from "../parts/shown";
 import { Ago } from "../parts/time";
 import { OneCause } from "./dead_cause";
 
+const SOONEST = 3_000; // ms: it is a look through many
+
 export function DeadLetters() {
   const { query } = useRoute();
   const known = useRef(new Map<string, Cause>()); // also of causes that are mended by now, while they are looked at
-  const load = useLoad(() => get<{ causes: Cause[]; more: boolean }>("/dead-letters/causes"), []);
+  const load = useLoad(() => get<{ causes: Cause[]; more: boolean }>("/dead-letters/causes"), [], 15_000, SOONEST);
   return (
     <>
       <div class="head"><h1>Dead letters</h1></div>

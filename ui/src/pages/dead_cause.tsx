@@ -1,5 +1,5 @@
 // One cause: recover one, watch it, then the rest; what they have in common; each of them.
-import { useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { get, post } from "../lib/api";
 import type { Cause } from "../lib/jobtypes";
 import { useListKeys } from "../lib/keys";
@@ -96,13 +96,17 @@ function Letters({ list, again }: { list: Keyset<DeadLetter>; again: () => void 
     if (key === "k") setCursor(list.rows[Math.max(at - 1, 0)]?.job_id);
     if (key === "o" && cursor) go(href(`/jobs/${cursor}`));
   });
+  const [mayAct, payload] = [who.may("operate"), who.may("payload")];
+  const latest = useRef(again);
+  latest.current = again;
+  const shown = useMemo(() => columns(mayAct, payload, () => latest.current()), [mayAct, payload]);
   const foot = <div class="pager"><span>{count(list.rows.length)} {list.next ? "so far" : list.rows.length === 1 ? "dead letter" : "dead letters"}</span></div>;
-  return <Windowed label="Dead letters of this cause" rows={list.rows} keyOf={(l) => l.job_id} cursor={cursor} looking={list.looking} foot={foot} columns={columns(who.may("operate"), who.may("payload"), again)} />;
+  return <Windowed label="Dead letters of this cause" rows={list.rows} keyOf={(l) => l.job_id} cursor={cursor} looking={list.looking} foot={foot} columns={shown} />;
 }
 
 function columns(mayAct: boolean, payload: boolean, again: () => void): Col<DeadLetter>[] {
   const acts: Col<DeadLetter> = {
-    name: "acts", hidden: "Actions", kind: "actions",
+    name: "acts", hidden: "Actions", kind: "actions", width: 220,
     show: (l) => (
       <>
         <button type="button" class="small" onClick={() => recoverOne(l, again)}>Recover</button>
@@ -112,9 +116,9 @@ function columns(mayAct: boolean, payload: boolean, again: () => void): Col<Dead
     ),
   };
   return [
-    { name: "Job", show: (l) => <a href={href(`/jobs/${l.job_id}`)}><code title={l.job_id}>{short(l.job_id)}</code></a> },
-    { name: "Failed", kind: "num", show: (l) => <Ago at={l.failed_at} /> },
-    { name: "Attempts", kind: "num rare", show: (l) => l.attempts },
+    { name: "Job", width: 150, show: (l) => <a href={href(`/jobs/${l.job_id}`)}><code title={l.job_id}>{short(l.job_id)}</code></a> },
+    { name: "Failed", kind: "num", width: 100, show: (l) => <Ago at={l.failed_at} /> },
+    { name: "Attempts", kind: "num rare", width: 90, show: (l) => l.attempts },
     ...(payload ? [{ name: "Arguments", kind: "args", show: (l: DeadLetter) => <Arguments of={l.payload} /> }] : []),
     { name: "Error", kind: "what rare", show: (l) => <span class="muted" title={l.error ?? undefined}>{l.error}</span> },
     ...(mayAct ? [acts] : []),

@@ -4,7 +4,7 @@ import "../jobs.css";
 import { get } from "../lib/api";
 import type { JobStory } from "../lib/jobtypes";
 import { useLoad } from "../lib/load";
-import { href, turn, useRoute } from "../lib/route";
+import { go, href, turn, useRoute } from "../lib/route";
 import { useWho } from "../lib/session";
 import type { Job, TaskInfo } from "../lib/types";
 import { short } from "../lib/words";
@@ -46,7 +46,7 @@ function OneJob({ job, again }: { job: Job; again: () => void }) {
         <span class="grow" />
         {who.may("operate") && <Acts job={job} story={story.data} again={again} />}
       </div>
-      {all && job.state !== "active" && job.state !== "completed" && <WhyBanner job={job} again={again} />}
+      {all && (job.state ?? job.status) !== "completed" && <WhyBanner job={job} again={again} />}
       <Facts job={job} story={story.data} />
       <Life job={job} story={story.data} />
       <Tabs job={job} story={story.data} />
@@ -63,7 +63,7 @@ function Acts({ job, story, again }: { job: Job; story: JobStory | undefined; ag
       {dead && who.may("payload") && <button type="button" onClick={() => void editAndRecover(job.job_id, job.task, again)}>Edit and retry…</button>}
       {job.state === "delayed" && <button type="button" class="primary" onClick={() => askFor("promote", [job], again)}>Run now</button>}
       {!job.finished_at && <button type="button" class="danger" onClick={() => askFor("cancel", [job], again)}>Cancel</button>}
-      {job.finished_at && job.state && <button type="button" class="danger" onClick={() => askFor("delete", [job], () => history.back())}>Delete</button>}
+      {job.finished_at && job.state && <button type="button" class="danger" onClick={() => askFor("delete", [job], () => go(href("/jobs")))}>Delete</button>}
     </>
   );
 }

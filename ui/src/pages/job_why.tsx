@@ -13,12 +13,12 @@ import { tell } from "../parts/toast";
 export function WhyBanner({ job, again }: { job: Job; again: () => void }) {
   const why = useLoad(() => get<{ causes: Why[] }>(`/jobs/${job.job_id}/why`), [job.job_id, job.updated_at], 3_000);
   const [first, ...others] = why.data?.causes ?? [];
-  if (!first) return null;
+  if (!first || first.because === "running") return null;
   const ended = Boolean(job.finished_at);
   return (
-    <section class={`banner why ${ended ? "bad" : ""}`} aria-label={ended ? "How it ended" : "Why it does not run"}>
+    <section class={`banner why ${job.status === "failed" ? "bad" : job.status === "cancelled" ? "quiet" : ""}`} aria-label={ended ? "How it ended" : "Why it does not run"}>
       <div class="grow stack tight">
-        <span><strong>{ended ? (job.state === "cancelled" ? "Cancelled." : "Failed.") : "Why is it not running?"}</strong> {first.text}</span>
+        <span><strong>{ended ? (job.status === "cancelled" ? "Cancelled." : "Failed.") : job.state === "active" ? "It runs, but:" : "Why is it not running?"}</strong> {first.text}</span>
         {others.length > 0 && <ul class="plainlist muted">{others.map((cause) => <li key={cause.because + cause.text}>{cause.text}</li>)}</ul>}
       </div>
       <Next cause={first} job={job} again={again} />

@@ -113,11 +113,13 @@ function List({ list, text, all }: { list: Keyset<Job>; text: string; all: Compo
   const mayAct = who.may("operate");
   const [cursor, setCursor] = useState<string>();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const toggle = (id: string) => {
-    const next = new Set(chosen);
+  const toggle = (id: string) => setChosen((before) => {
+    const next = new Set(before);
     if (!next.delete(id)) next.add(id);
-    setChosen(next);
-  };
+    return next;
+  });
+  const payload = who.may("payload");
+  const shown = useMemo(() => columns(mayAct, payload, chosen, toggle), [mayAct, payload, chosen]);
   useListKeys((key) => {
     const at = list.rows.findIndex((job) => job.job_id === cursor);
     if (key === "j") setCursor(list.rows[Math.min(at + 1, list.rows.length - 1)]?.job_id);
@@ -146,7 +148,7 @@ function List({ list, text, all }: { list: Keyset<Job>; text: string; all: Compo
         <span class="muted keys"><kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> open{mayAct && <> · <kbd>x</kbd> choose</>} · <kbd>/</kbd> search</span>
       </div>
       <Windowed label="Jobs" rows={list.rows} keyOf={(job) => job.job_id} cursor={cursor} looking={list.looking} foot={foot}
-        columns={columns(mayAct, who.may("payload"), chosen, toggle)} />
+        columns={shown} />
     </div>
   );
 }
@@ -172,21 +174,21 @@ function Nothing({ text }: { text: string }) {
 
 function columns(mayAct: boolean, payload: boolean, chosen: ReadonlySet<string>, toggle: (id: string) => void): Col<Job>[] {
   const box: Col<Job> = {
-    name: "box", hidden: "Chosen", kind: "box",
+    name: "box", hidden: "Chosen", kind: "box", width: 40,
     show: (job) => <input type="checkbox" aria-label={`Choose ${job.job_id}`} checked={chosen.has(job.job_id)} onChange={() => toggle(job.job_id)} />,
   };
   return [
     ...(mayAct ? [box] : []),
-    { name: "State", show: (job) => <State of={job.state ?? job.status} /> },
-    { name: "Task", show: (job) => <a href={href(`/jobs/${job.job_id}`)} title={job.job_id}>{job.task}</a> },
+    { name: "State", width: 130, show: (job) => <State of={job.state ?? job.status} /> },
+    { name: "Task", width: 160, show: (job) => <a href={href(`/jobs/${job.job_id}`)} title={job.job_id}>{job.task}</a> },
     ...(payload ? [{ name: "Arguments", kind: "args", show: (job: Job) => <Arguments of={job.payload} /> }] : []),
-    { name: "Queue", show: (job) => job.queue },
-    { name: "Age", kind: "num", show: (job) => <Ago at={job.created_at} /> },
-    { name: "Attempts", kind: "num", show: (job) => `${job.attempts_made} of ${job.max_attempts}` },
-    { name: "Took", kind: "num", show: (job) => <Took job={job} /> },
+    { name: "Queue", width: 110, show: (job) => job.queue },
+    { name: "Age", kind: "num", width: 90, show: (job) => <Ago at={job.created_at} /> },
+    { name: "Attempts", kind: "num", width: 90, show: (job) => `${job.attempts_made} of ${job.max_attempts}` },
+    { name: "Took", kind: "num", width: 100, show: (job) => <Took job={job} /> },
     { name: "What", kind: "what", show: (job) => <span class="muted" title={job.error ?? undefined}>{what(job)}</span> },
-    { name: "Owner", kind: "rare", show: (job) => job.owner ?? <span class="muted">–</span> },
-    { name: "Id", kind: "rare", show: (job) => <code>{short(job.job_id)}</code> },
+    { name: "Owner", kind: "rare", width: 140, show: (job) => job.owner ?? <span class="muted">–</span> },
+    { name: "Id", kind: "rare", width: 140, show: (job) => <code>{short(job.job_id)}</code> },
   ];
 }
 

@@ -1,5 +1,5 @@
 // A table of any length: only the rows in view are in the page, the others are room.
-import type { ComponentChildren } from "preact";
+import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Range } from "../lib/keyset";
 
@@ -8,6 +8,7 @@ export interface Col<Row> {
   hidden?: string; // what a screen reader is told where the name is no word
   head?: ComponentChildren;
   kind?: string; // a class of its cells
+  width?: number; // px; of what is left the others have equal parts
   show: (row: Row) => ComponentChildren;
 }
 
@@ -62,7 +63,8 @@ export function Windowed<Row>({ label, columns, rows, keyOf, cursor, looking, fo
   const below = rows.length - first - shown.length;
   return (
     <div class="table" tabIndex={0} role="region" aria-label={label}>
-      <table aria-rowcount={rows.length + 1}>
+      <table class="windowed" aria-rowcount={rows.length + 1}>
+        <colgroup>{columns.map((c) => <col key={c.name} class={c.kind} style={c.width ? { width: `${c.width}px` } : undefined} />)}</colgroup>
         <thead>
           <tr aria-rowindex={1}>
             {columns.map((c) => <th key={c.name} class={c.kind} scope="col">{c.head ?? (c.hidden ? <span class="sr">{c.hidden}</span> : c.name)}</th>)}
@@ -71,9 +73,7 @@ export function Windowed<Row>({ label, columns, rows, keyOf, cursor, looking, fo
         <tbody ref={body}>
           {first > 0 && <tr class="room" aria-hidden="true" style={{ height: `${first * height.current}px` }}><td colSpan={columns.length} /></tr>}
           {shown.map((row, n) => (
-            <tr key={keyOf(row)} class={`row${keyOf(row) === cursor ? " cursor" : ""}`} aria-rowindex={first + n + 2} aria-current={keyOf(row) === cursor || undefined}>
-              {columns.map((c) => <td key={c.name} class={c.kind}>{c.show(row)}</td>)}
-            </tr>
+            <RowOf key={keyOf(row)} row={row} columns={columns} index={first + n + 2} here={keyOf(row) === cursor} />
           ))}
           {below > 0 && <tr class="room" aria-hidden="true" style={{ height: `${below * height.current}px` }}><td colSpan={columns.length} /></tr>}
         </tbody>
@@ -81,4 +81,22 @@ export function Windowed<Row>({ label, columns, rows, keyOf, cursor, looking, fo
       {foot}
     </div>
   );
+}
+
+interface RowGiven<Row> { row: Row; columns: Col<Row>[]; index: number; here: boolean }
+
+/** Drawn again only where something of it has changed: most have not when somebody scrolls. */
+class RowOf<Row> extends Component<RowGiven<Row>> {
+  override shouldComponentUpdate(next: RowGiven<Row>): boolean {
+    const now = this.props;
+    return next.row !== now.row || next.columns !== now.columns || next.index !== now.index || next.here !== now.here;
+  }
+
+  override render({ row, columns, index, here }: RowGiven<Row>) {
+    return (
+      <tr class={`row${here ? " cursor" : ""}`} aria-rowindex={index} aria-current={here || undefined}>
+        {columns.map((c) => <td key={c.name} class={c.kind}>{c.show(row)}</td>)}
+      </tr>
+    );
+  }
 }
