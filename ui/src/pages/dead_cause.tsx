@@ -118,9 +118,9 @@ function columns(mayAct: boolean, payload: boolean, again: () => void): Col<Dead
   return [
     { name: "Job", width: 150, show: (l) => <a href={href(`/jobs/${l.job_id}`)}><code title={l.job_id}>{short(l.job_id)}</code></a> },
     { name: "Failed", kind: "num", width: 100, show: (l) => <Ago at={l.failed_at} /> },
-    { name: "Attempts", kind: "num rare", width: 90, show: (l) => l.attempts },
+    { name: "Attempts", kind: "num", rare: true, width: 90, show: (l) => l.attempts },
     ...(payload ? [{ name: "Arguments", kind: "args", show: (l: DeadLetter) => <Arguments of={l.payload} /> }] : []),
-    { name: "Error", kind: "what rare", show: (l) => <span class="muted" title={l.error ?? undefined}>{l.error}</span> },
+    { name: "Error", kind: "what", rare: true, show: (l) => <span class="muted" title={l.error ?? undefined}>{l.error}</span> },
     ...(mayAct ? [acts] : []),
   ];
 }

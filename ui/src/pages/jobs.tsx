@@ -182,13 +182,13 @@ function columns(mayAct: boolean, payload: boolean, chosen: ReadonlySet<string>,
     { name: "State", width: 130, show: (job) => <State of={job.state ?? job.status} /> },
     { name: "Task", width: 160, show: (job) => <a href={href(`/jobs/${job.job_id}`)} title={job.job_id}>{job.task}</a> },
     ...(payload ? [{ name: "Arguments", kind: "args", show: (job: Job) => <Arguments of={job.payload} /> }] : []),
-    { name: "Queue", width: 110, show: (job) => job.queue },
+    { name: "Queue", width: 90, show: (job) => job.queue },
     { name: "Age", kind: "num", width: 90, show: (job) => <Ago at={job.created_at} /> },
     { name: "Attempts", kind: "num", width: 90, show: (job) => `${job.attempts_made} of ${job.max_attempts}` },
-    { name: "Took", kind: "num", width: 100, show: (job) => <Took job={job} /> },
+    { name: "Took", kind: "num", width: 84, show: (job) => <Took job={job} /> },
     { name: "What", kind: "what", show: (job) => <span class="muted" title={job.error ?? undefined}>{what(job)}</span> },
-    { name: "Owner", kind: "rare", width: 140, show: (job) => job.owner ?? <span class="muted">–</span> },
-    { name: "Id", kind: "rare", width: 140, show: (job) => <code>{short(job.job_id)}</code> },
+    { name: "Owner", rare: true, width: 140, show: (job) => job.owner ?? <span class="muted">–</span> },
+    { name: "Id", rare: true, width: 140, show: (job) => <code>{short(job.job_id)}</code> },
   ];
 }
 

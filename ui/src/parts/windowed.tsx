@@ -1,6 +1,6 @@
 // A table of any length: only the rows in view are in the page, the others are room.
 import { Component, type ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Range } from "../lib/keyset";
 
 export interface Col<Row> {
@@ -9,6 +9,7 @@ export interface Col<Row> {
   head?: ComponentChildren;
   kind?: string; // a class of its cells
   width?: number; // px; of what is left the others have equal parts
+  rare?: boolean; // only where there is much room
   show: (row: Row) => ComponentChildren;
 }
 
@@ -24,9 +25,24 @@ interface Given<Row> {
 
 const SPARE = 12; // rows kept above and below what is seen
 const FIRST_GUESS = 37; // px
+const LEAST = 140; // px, of a column without a width
+const ROOMY = matchMedia("(min-width: 1500px)");
 const BARS = 64; // px that bars cover at the top and at the bottom
 
-export function Windowed<Row>({ label, columns, rows, keyOf, cursor, looking, foot }: Given<Row>) {
+/** Whether there is room for what is rarely looked at. */
+function useRoom(): boolean {
+  const [room, set] = useState(ROOMY.matches);
+  useEffect(() => {
+    const look = () => set(ROOMY.matches);
+    ROOMY.addEventListener("change", look);
+    return () => ROOMY.removeEventListener("change", look);
+  }, []);
+  return room;
+}
+
+export function Windowed<Row>({ label, columns: all, rows, keyOf, cursor, looking, foot }: Given<Row>) {
+  const room = useRoom();
+  const columns = useMemo(() => all.filter((c) => room || !c.rare), [all, room]);
   const body = useRef<HTMLTableSectionElement>(null);
   const height = useRef(FIRST_GUESS);
   const [range, set] = useState<Range>({ first: 0, last: 50 });
@@ -63,8 +79,8 @@ export function Windowed<Row>({ label, columns, rows, keyOf, cursor, looking, fo
   const below = rows.length - first - shown.length;
   return (
     <div class="table" tabIndex={0} role="region" aria-label={label}>
-      <table class="windowed" aria-rowcount={rows.length + 1}>
-        <colgroup>{columns.map((c) => <col key={c.name} class={c.kind} style={c.width ? { width: `${c.width}px` } : undefined} />)}</colgroup>
+      <table class="windowed" aria-rowcount={rows.length + 1} style={{ minWidth: `${columns.reduce((sum, c) => sum + (c.width ?? LEAST), 0)}px` }}>
+        <colgroup>{columns.map((c) => <col key={c.name} style={c.width ? { width: `${c.width}px` } : undefined} />)}</colgroup>
         <thead>
           <tr aria-rowindex={1}>
             {columns.map((c) => <th key={c.name} class={c.kind} scope="col">{c.head ?? (c.hidden ? <span class="sr">{c.hidden}</span> : c.name)}</th>)}
