@@ -38,8 +38,9 @@ dispatched later; all else waits.
 
 **The reconciler** (`reconcile`, in bounded steps, by every worker) goes through the rows that have not
 ended: it dispatches what was not; dispatches again what Redis does not know (flushed, or lost with its
-last second); and writes ends that only Redis knows of (expired, cancelled with another, failed by a
-rescue). Each repair is a line of the log and is counted. What was restored goes on with the attempts that
+last second); writes ends that only Redis knows of (expired, cancelled with another, failed by a rescue);
+and tells Redis, of what the workers of its own process hold there, which runs are over by their rows: of
+those it has lost the end, and nobody would rescue them. Each repair is a line of the log and is counted. What was restored goes on with the attempts that
 are left. A row with which something is wrong is set aside, and blocks no other.
 
 **What people have said** is kept beside the rows: which queues are paused, and the schedules. It is given

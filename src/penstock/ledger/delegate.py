@@ -17,6 +17,7 @@ from penstock.engine import (
     Entry,
     FeedPage,
     Flow,
+    Grip,
     Group,
     GroupState,
     JobEvent,
@@ -41,9 +42,13 @@ from penstock.model.states import State
 
 
 class Fenced(Engine, Protocol):
-    """An engine whose claims have a fence, and which tells the states of many jobs at once."""
+    """An engine whose claims have a fence, and which tells many jobs' states at once, and who holds which."""
 
     async def states(self, ids: Sequence[str]) -> list[State | None]: ...
+
+    async def held_by(self, worker: str) -> list[Grip]:
+        """All that one worker holds."""
+        ...
 
 
 class Delegate(ABC):

@@ -26,6 +26,7 @@ from penstock.ledger.books import ENDS_WITH_JOB, Books, Holder, KeyName, PutIn, 
 from penstock.ledger.database import Database
 from penstock.ledger.delegate import Fenced
 from penstock.ledger.kept import Kept
+from penstock.ledger.lost_ends import LostEnds
 from penstock.ledger.reconcile import Reconciler, put_into, resolve
 from penstock.ledger.rows import Line, heir_of, letter_of, outcome_of, record_of, seen
 from penstock.ledger.settings import Settings
@@ -52,6 +53,7 @@ class LedgeredEngine(Kept):
         self._clock = clock
         self._is_open = False  # the engine, as far as it was there
         self._in_doubt = False  # the ledger was away: look before something is claimed
+        self._claims_for: set[str] = set()  # workers
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._inner!r}, {self._books.database!r})"
@@ -193,6 +195,7 @@ class LedgeredEngine(Kept):
         if self._in_doubt:
             await self._books.counts()
             self._in_doubt = False
+        self._claims_for.add(want.worker)
         claimed = await (await self._engine()).claim(want)
         return claimed._replace(claims=await self._begin(want, claimed.claims, claimed.fence))
 
@@ -333,7 +336,16 @@ class LedgeredEngine(Kept):
 
     async def reconcile(self, limit: int, after: str | None = None) -> Reconciled:
         await self.give_back()
-        return await Reconciler(self._books, await self._engine()).step(limit, after)
+        engine = await self._engine()
+        again, ended = await LostEnds(self._books, engine).tell(await self._whose(after))
+        done = await Reconciler(self._books, engine).step(limit, after)
+        return done._replace(restored=done.restored + again, ended=done.ended + ended)
+
+    async def _whose(self, after: str | None) -> Iterable[str]:
+        """Each looks at what its own workers hold; who has none, an operator, once at all."""
+        if self._claims_for or after is not None:
+            return self._claims_for
+        return [worker.id for worker in await self.workers()]
 
     # -- operate ---------------------------------------------------------------------------------------
     async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:

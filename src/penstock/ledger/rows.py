@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from penstock.engine import Recovery, Settlement
 from penstock.model.job import DeadLetter, Job, NewJob, Ties, Window
 from penstock.model.lanes import is_parked
-from penstock.model.outcome import Cancelled, Completed, Failed, Outcome
+from penstock.model.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
 from penstock.model.priority import Priority
 from penstock.model.record import Record, error_message, one_line, summary
 from penstock.model.states import State, Status
@@ -47,6 +47,8 @@ class Line(NamedTuple):
     expires_at: datetime | None
     cancel_note: str | None
     recovered_as: str | None
+    worker: str | None
+    attempts_before: int
 
     @property
     def ended(self) -> bool:
@@ -255,6 +257,14 @@ def outcome_of(line: Line) -> Outcome:
         return Cancelled(line.error)
     told = json.loads(line.failure) if line.failure else {}
     return Failed(told.get("reason") or "failed", told.get("error"))
+
+
+def outcome_again(line: Line, attempt: int, now: datetime) -> Outcome:
+    """How Redis is told that a run is over and another is to come; `attempt` is what it counts there."""
+    if line.status == Status.PENDING:
+        return Released()
+    delay = max(0.0, (line.due_at - now).total_seconds())
+    return Retried(delay, None, refund=line.attempts_before + attempt > line.attempts)
 
 
 def record_of(line: Line) -> Record:
