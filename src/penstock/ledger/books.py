@@ -66,7 +66,7 @@ class Books:
 
     # -- in ---------------------------------------------------------------------------------------------
     async def put(self, jobs: Sequence[NewJob]) -> PutIn:
-        """Write a row for each job whose key is free; all or none."""
+        """Write a row for each job whose key is free; a debounced holder has what others bring. All or none."""
         now = await self.database.now()
         return (await self._put([], [put_values(job, now) for job in jobs], now))[1]
 
@@ -78,20 +78,23 @@ class Books:
             return await self.database.run(before), PutIn({}, {})
         keyed = [row for row in rows if row["key_held"]]
         says = [Say("end_periods", _rows(keyed, now=now))] if keyed else []
-        says += [Say("put", _rows(rows)), Say("look", _ids(row["id"] for row in rows))]
+        says += [Say("put", _rows(rows))]
+        says += [Say("replace", _rows(_last_of_each_key(keyed), now=now))] if keyed else []
+        says += [Say("look", _ids(row["id"] for row in rows))]
         says += [Say("holders", _rows(keyed))] if keyed else []
         answers = await self.database.run([*before, *says])
-        holders = {row[1:4]: Holder(row[0], *row[4:]) for row in answers[-1]} if keyed else {}
+        holders = _holders(answers[-1]) if keyed else {}
         return answers, PutIn(_lines(answers[-2] if keyed else answers[-1]), holders)
 
     async def mark(self, ids: Iterable[str]) -> None:
         await self._do("mark", _ids(ids))
 
-    async def replace(self, holder: str, newcomer: NewJob) -> None:
-        """A debounced job has what the newcomer brought; when it is due, `move` tells."""
+    async def holders(self, jobs: Sequence[NewJob]) -> dict[KeyName, Holder]:
+        """Who holds the keys of these."""
         now = await self.database.now()
-        values = put_values(newcomer._replace(id=holder), now)
-        await self._do("replace", _rows([values], now=now))
+        rows = [put_values(job, now) for job in jobs if job.unique]
+        (found,) = await self.database.run([Say("holders", _rows(rows))]) if rows else ([],)
+        return _holders(found)
 
     async def retie(self, jobs: Sequence[NewJob]) -> None:
         """Other edges than they were put in with."""
@@ -264,6 +267,15 @@ class Books:
     async def _do(self, name: str, values: dict[str, Any]) -> None:
         if values.get("rows") != "[]":
             await self.database.run([Say(name, values)])
+
+
+def _holders(rows: Rows) -> dict[KeyName, Holder]:
+    return {row[1:4]: Holder(row[0], *row[4:]) for row in rows}
+
+
+def _last_of_each_key(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of several newcomers in one call the last one counts."""
+    return list({(row["queue_name"], row["job_type"], row["idempotency_key"]): row for row in rows}.values())
 
 
 def _rows(rows: Sequence[Mapping[str, Any]], **more: Any) -> dict[str, Any]:

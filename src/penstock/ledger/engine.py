@@ -36,7 +36,7 @@ from penstock.model.ids import is_id
 from penstock.model.job import Claim, DeadLetter, Enqueued, Job, NewJob
 from penstock.model.outcome import Released
 from penstock.model.record import Record
-from penstock.model.states import State
+from penstock.model.states import State, Status
 
 log = logging.getLogger("penstock.ledger")
 
@@ -105,14 +105,11 @@ class LedgeredEngine(Kept):
         mine = [job for job in jobs if job.id in put.lines and not put.lines[job.id].ended]
         mine = await self._led_to_holders(mine, jobs, put)
         told = {answer.id: answer for answer in await self._dispatch(mine)}
-        answers = []
-        for job in jobs:
-            line = put.lines.get(job.id)
-            if line is not None:
-                answers.append(told.get(job.id) or Enqueued(job.id, State(line.status), duplicate=False))
-            else:
-                answers.append(await self._duplicate(job, put))
-        return answers
+        ended = await self._books.lines([job_id for job_id in put.lines if job_id not in told])
+        told |= {
+            line.id: Enqueued(line.id, _state_of(line.status), duplicate=False) for line in ended.values()
+        }
+        return [told.get(job.id) or await self._duplicate(job, put) for job in jobs]
 
     async def _led_to_holders(self, mine: list[NewJob], jobs: Sequence[NewJob], put: PutIn) -> list[NewJob]:
         """An edge to one of the same call whose key was taken leads to the holder."""
@@ -154,9 +151,9 @@ class LedgeredEngine(Kept):
         if holder is None or await self._let_go(holder):
             return (await self.enqueue([job]))[0]
         if holder.kind == "debounce":
-            await self._put_off(holder.id, job)
+            await self._put_off(holder.id)
         found = await self.get(holder.id)
-        return Enqueued(holder.id, found.state if found else State(holder.status), duplicate=True)
+        return Enqueued(holder.id, found.state if found else _state_of(holder.status), duplicate=True)
 
     async def _let_go(self, holder: Holder) -> bool:
         """Whether the holder has ended in the engine, unknown to its row, and holds the key no more."""
@@ -168,15 +165,15 @@ class LedgeredEngine(Kept):
         await self._books.end([found])
         return True
 
-    async def _put_off(self, holder: str, newcomer: NewJob) -> None:
-        """Redis first: what it does not have cannot be put off there, and is dispatched beforehand."""
-        engine = await self._engine()
-        line = (await self._books.lines([holder])).get(holder)
-        lines = [line] if line is not None and not line.ended else []
-        if await Reconciler(self._books, engine).dispatch(lines):
-            await engine.enqueue([newcomer])
-            await self._books.replace(holder, newcomer)
-            await self._move([holder])
+    async def _put_off(self, holder: str) -> None:
+        """Its row has what the newcomer brought; where the engine is away, it is told later."""
+        try:
+            engine = await self._engine()
+            lines = [line for line in (await self._books.lines([holder])).values() if line.debounced]
+            if await Reconciler(self._books, engine).dispatch(lines):
+                await self._move([holder])
+        except EngineUnavailable as error:
+            log.warning("job %s was put off, Redis is told later: %s", holder, error)
 
     async def fire(self, tick: Tick) -> TickRecord | None:
         """In the engine first, together with its tick: a row that came to nothing would be run."""
@@ -213,6 +210,7 @@ class LedgeredEngine(Kept):
     async def _save_and_settle(
         self, ends: Sequence[Settlement], want: Want | None, *, again: bool
     ) -> Settled:
+        await self._free_keys_of(job for end in ends for job in end.then if job.unique)
         passing("ledger-saving")
         lines, saved, put = await self._saved(ends)
         passing("ledger-saved")
@@ -226,11 +224,26 @@ class LedgeredEngine(Kept):
         passing("ledger-settled")
         if put.lines:
             await self._dispatch([job for end in passed_on for job in end.then])
+        for end in ends:
+            if end.then and _is_its_end(lines.get(end.id), end):
+                await self._follow_holders(end.then, put)
         told = iter(settled.accepted)
         true = {(end.id, end.token) for end in ends if end.id in saved or again}
         true &= {(line.id, line.token) for line in lines.values() if line.ended}
         accepted = [ours and _accepted(next(told), true, end) for end, ours in zip(ends, mine, strict=True)]
         return settled._replace(accepted=accepted)
+
+    async def _free_keys_of(self, followers: Iterable[NewJob]) -> None:
+        """Beforehand: those that follow have their rows together with the end, or are lost with a crash."""
+        if keyed := list(followers):
+            for holder in (await self._books.holders(keyed)).values():
+                await self._let_go(holder)
+
+    async def _follow_holders(self, followers: Sequence[NewJob], put: PutIn) -> None:
+        """Those whose keys were held are dealt with as by `enqueue`."""
+        for job in followers:
+            if job.id not in put.lines:
+                await self._duplicate(job, put)
 
     async def _saved(self, ends: Sequence[Settlement]) -> Saved:
         known = [end for end in ends if is_id(end.id)]
@@ -263,10 +276,13 @@ class LedgeredEngine(Kept):
                 f"the ledger could not be written, nothing was claimed: {error}"
             ) from error
         passing("ledger-started")
-        begun = [claim for claim in claims if lines.get(claim.id) and lines[claim.id].token == claim.token]
-        if len(begun) < len(claims):
-            await self._settle_from(lines, [claim for claim in claims if claim not in begun])
-        return begun
+        may = [lines.get(claim.id) and lines[claim.id].token == claim.token for claim in claims]
+        if not all(may):
+            late = [claim for claim, begins in zip(claims, may, strict=True) if not begins]
+            await self._settle_from(lines, late)
+        return [
+            _as_debounced(claim, lines[claim.id]) for claim, begins in zip(claims, may, strict=True) if begins
+        ]
 
     async def _started(self, want: Want, fence: int, claims: list[Claim]) -> dict[str, Line]:
         lines = await self._books.start(want, fence, claims)
@@ -474,6 +490,20 @@ def _moved(job: NewJob, holders: Mapping[str, str]) -> NewJob:
     assert job.ties is not None
     edges = tuple(edge._replace(id=holders.get(edge.id, edge.id)) for edge in job.ties.after)
     return job._replace(ties=job.ties._replace(after=edges))
+
+
+def _state_of(status: str) -> State:
+    """Of a row that is known to have ended; of one about which nothing is known any more, that it waits."""
+    return State.WAITING if status in (Status.PENDING, Status.PROCESSING) else State(status)
+
+
+def _is_its_end(line: Line | None, end: Settlement) -> bool:
+    return line is not None and line.token == end.token and line.status == Status.COMPLETED
+
+
+def _as_debounced(claim: Claim, line: Line) -> Claim:
+    """With what the latest newcomer brought: Redis may not have heard of it before it gave the job out."""
+    return claim._replace(args=line.args, owner=line.owner) if line.key_kind == "debounce" else claim
 
 
 def _awaited(job: NewJob) -> State:

@@ -64,6 +64,10 @@ class Reconciler:
         now = await self._books.database.now()
         jobs = await resolve(self._books, [job_of(line, now) for line in lines])
         await put_into(self._engine, [_feeding(job) for job in jobs])
+        debounced = {line.id for line in lines if line.debounced}
+        for job in jobs:
+            if job.id in debounced:
+                await self._engine.put_off(job)  # which an earlier call may have put in
         await self._books.mark([job.id for job in jobs])
 
     async def _set_aside(self, line: Line, error: Exception) -> None:

@@ -54,6 +54,11 @@ class Line(NamedTuple):
     def ended(self) -> bool:
         return self.finished_at is not None
 
+    @property
+    def debounced(self) -> bool:
+        """Whether newcomers replace what it brings."""
+        return self.key_held and self.key_kind == "debounce" and not self.ended
+
     def has_expired(self, now: datetime) -> bool:
         """Its time was over before it had begun."""
         return self.started_at is None and self.expires_at is not None and self.expires_at <= now
@@ -103,10 +108,11 @@ def job_of(line: Line, now: datetime) -> NewJob:
     (job,) = parcel.read(line.spec, max(0.0, (now - line.created_at).total_seconds()))
     delay = max(0.0, (line.due_at - now).total_seconds())
     return job._replace(
+        id=line.id,  # what was debounced has the spec of another
         args=line.args,
         owner=line.owner,
         delay=delay,
-        window=Window("debounce") if job.window.kind == "debounce" else job.window,  # in its due time already
+        window=Window("debounce") if line.key_kind == "debounce" else job.window,  # in its due time already
         max_attempts=max(1, line.max_attempts - line.attempts),
         expire_after=_expires_after(line, now, delay),
     )

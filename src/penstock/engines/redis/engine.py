@@ -213,6 +213,10 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
         told = await self._do("states", *map(raw_id, ids)) if ids else b""
         return [STATES.get(chr(letter)) for letter in told]
 
+    async def put_off(self, job: NewJob) -> bool:
+        """A debounced job has what this one brings, under its id; False where it has begun."""
+        return bool(await self._do("put_off", *enqueue.arguments([job])))
+
     async def held_by(self, worker: str) -> list[Grip]:
         """All that one worker holds."""
         told = await self._do("held_by", worker.encode())
