@@ -66,7 +66,7 @@ class Books:
 
     # -- in ---------------------------------------------------------------------------------------------
     async def put(self, jobs: Sequence[NewJob]) -> PutIn:
-        """Write a row for each job whose key is free; a debounced holder has what others bring. All or none."""
+        """Write a row for each job whose key is free, all or none; debounced holders have what others bring."""
         now = await self.database.now()
         return (await self._put([], [put_values(job, now) for job in jobs], now))[1]
 
@@ -160,26 +160,31 @@ class Books:
         """Write ends that Redis knows of."""
         await self._end([end_values(job) for job in jobs])
 
-    async def cancel(self, reasons: Mapping[str, str]) -> None:
-        """End what Redis does not know, by its id."""
+    async def cancel(self, reasons: Mapping[str, str], *, idle: bool = False) -> None:
+        """End what Redis does not know, by its id; `idle`: what does not run."""
         empty = dict.fromkeys(("result", "finished_at", "attempt", "failure"))
         await self._end(
             [
                 {"id": job_id, "status": "cancelled", "error": reason, **empty}
                 for job_id, reason in reasons.items()
-            ]
+            ],
+            idle=idle,
         )
 
     async def bury(self, letters: Sequence[DeadLetter]) -> None:
         """End what has failed, of which Redis has only the dead letter."""
         await self._end([buried_values(letter) for letter in letters])
 
-    async def _end(self, rows: list[dict[str, Any]]) -> None:
-        await self._do("end", _rows(rows, now=await self.database.now()))
+    async def _end(self, rows: list[dict[str, Any]], *, idle: bool = False) -> None:
+        await self._do("end", _rows(rows, now=await self.database.now(), idle=idle))
 
     async def note_cancel(self, ids: Sequence[str], reason: str) -> None:
         """These are not to run again."""
         await self._do("cancel_note", _ids(ids) | {"note": reason})
+
+    async def drop_letters(self, ids: Sequence[str]) -> int:
+        """These can be recovered no more."""
+        return await self.database.changed(Say("drop_letters", _ids(ids)))
 
     async def delete(self, ids: Sequence[str]) -> int:
         return await self.database.changed(Say("delete", _ids(ids) | {"now": await self.database.now()}))
@@ -193,12 +198,16 @@ class Books:
 
     async def unfinished(self, after: str | None, limit: int) -> list[Line]:
         """Those that were dispatched, by id."""
-        values = {"after": after or FIRST_ID, "limit": limit}
+        values = {"after": after or FIRST_ID, "limit": limit, "now": await self.database.now()}
         (rows,) = await self.database.run([Say("unfinished", values)])
         return [Line(*row) for row in rows]
 
-    async def restore(self, ids: Iterable[str]) -> None:
-        await self._do("restore", _ids(ids))
+    async def restore(self, lines: Sequence[Line]) -> list[Line]:
+        """These begin in Redis with no attempts; those of them that were as they are here."""
+        seen = [{"id": line.id, "attempts": line.attempts, "token": line.token} for line in lines]
+        (rows,) = await self.database.run([Say("restore", _rows(seen))]) if seen else ([],)
+        restored = {job_id for (job_id,) in rows}
+        return [line for line in lines if line.id in restored]
 
     async def release_keys(self, retention: Retention, limit: int) -> None:
         """What the queue keeps no more holds its key no more: so many completed ones at most, and others."""
@@ -228,6 +237,11 @@ class Books:
         before = min(safe, now - timedelta(seconds=older_than))
         values = {"before": before, "now": now, "safe": safe, "keep": keep, "limit": limit}
         return await self.database.changed(Say("forget", values))
+
+    async def purge(self, older_than: float, limit: int) -> int:
+        """What failed that long ago can be recovered no more."""
+        before = await self.database.now() - timedelta(seconds=older_than)
+        return await self.database.changed(Say("purge", {"before": before, "limit": limit}))
 
     # -- look -------------------------------------------------------------------------------------------
     async def lines(self, ids: Sequence[str]) -> dict[str, Line]:

@@ -347,6 +347,10 @@ class LedgeredEngine(Kept):
         await self._books.unshelve(ids)
         return removed
 
+    async def purge(self, older_than: float, limit: int) -> int:
+        """How many the engine had, or had lost."""
+        return max(await super().purge(older_than, limit), await self._books.purge(older_than, limit))
+
     async def forget(self, keep: int, older_than: float, limit: int) -> int:
         return await self._books.forget(keep, older_than, limit)
 
@@ -365,14 +369,27 @@ class LedgeredEngine(Kept):
 
     # -- operate ---------------------------------------------------------------------------------------
     async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:
+        told = await self._cancel_there(ids, reason)
+        if unknown := [i for i, state in told.items() if state is None and is_id(i)]:
+            told |= await self._cancel_here(unknown, reason)
+        return [told[job_id] for job_id in ids]
+
+    async def _cancel_there(self, ids: Sequence[str], reason: str) -> dict[str, State | None]:
         states = await (await self._engine()).cancel(ids, reason)
         told = dict(zip(ids, states, strict=True))
         await self._books.note_cancel([i for i, state in told.items() if state is State.ACTIVE], reason)
         await self._end_of(i for i, state in told.items() if state is not None and state.finished)
-        if unknown := [i for i, state in told.items() if state is None and is_id(i)]:
-            await self._books.cancel(dict.fromkeys(unknown, reason))
-            told |= {line.id: State(line.status) for line in (await self._books.lines(unknown)).values()}
-        return [told[job_id] for job_id in ids]
+        return told
+
+    async def _cancel_here(self, ids: Sequence[str], reason: str) -> dict[str, State | None]:
+        """What the engine did not know: it may have been dispatched since, and may run."""
+        await self._books.cancel(dict.fromkeys(ids, reason), idle=True)
+        told = await self._cancel_there(ids, reason)
+        lines = await self._books.lines(ids)
+        lost = [i for i, line in lines.items() if not line.ended and told[i] is None]
+        await self._books.note_cancel(lost, reason)
+        told |= {line.id: State(line.status) for line in lines.values() if line.ended}
+        return told | dict.fromkeys(lost, State.ACTIVE)
 
     async def promote(self, ids: Sequence[str]) -> int:
         promoted = await (await self._bring(ids)).promote(ids)
@@ -415,7 +432,7 @@ class LedgeredEngine(Kept):
     async def _recover_lost(self, wanted: Mapping[str, Recovery]) -> dict[str, str]:
         """What has failed by its row, and of which the engine has no dead letter any more."""
         found = await self._books.lines(list(wanted))
-        failed = {dead: wanted[dead].new_id for dead, line in found.items() if line.status == State.FAILED}
+        failed = {dead: wanted[dead].new_id for dead, line in found.items() if line.has_letter}
         lines = await self._books.hand_down(failed) if failed else {}
         heirs = {dead: line.recovered_as for dead, line in lines.items() if line.recovered_as}
         known = await self._books.lines(list(heirs.values()))
@@ -458,7 +475,12 @@ class LedgeredEngine(Kept):
         if found is not None or not is_id(job_id):
             return found
         line = (await self._books.lines([job_id])).get(job_id)
-        return letter_of(line) if line is not None and line.status == State.FAILED else None
+        return letter_of(line) if line is not None and line.has_letter else None
+
+    async def remove_dead_letters(self, ids: Sequence[str]) -> int:
+        """How many the engine had, or had lost."""
+        removed = await super().remove_dead_letters(ids)
+        return max(removed, await self._books.drop_letters([job_id for job_id in ids if is_id(job_id)]))
 
     async def history(self, job_id: str) -> Record | None:
         line = (await self._books.lines([job_id])).get(job_id)

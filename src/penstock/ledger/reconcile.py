@@ -90,8 +90,7 @@ class Reconciler:
         return len(restored), len(ended) + over
 
     async def _restore(self, lost: Sequence[Line]) -> list[Line]:
-        await self._books.restore([line.id for line in lost])
-        restored = await self.dispatch(lost)
+        restored = await self.dispatch(await self._books.restore(lost))
         for line in restored:
             log.warning("reconciled: job %s (%s) was lost by Redis; dispatched again", line.id, line.task)
         return restored

@@ -55,6 +55,11 @@ class Line(NamedTuple):
         return self.finished_at is not None
 
     @property
+    def has_letter(self) -> bool:
+        """Whether there is a dead letter of it."""
+        return self.status == State.FAILED and self.failure is not None
+
+    @property
     def debounced(self) -> bool:
         """Whether newcomers replace what it brings."""
         return self.key_held and self.key_kind == "debounce" and not self.ended
@@ -232,8 +237,9 @@ def heir_of(line: Line, recovery: Recovery) -> NewJob:
 def letter_of(line: Line) -> DeadLetter:
     """The dead letter of a failed job, where only its row is left."""
     (job,) = parcel.read(line.spec, 0.0)
-    told = json.loads(line.failure) if line.failure else {}
+    assert line.failure is not None
     assert line.finished_at is not None
+    told = json.loads(line.failure)
     return DeadLetter(
         job_id=line.id,
         queue=line.queue,
