@@ -143,7 +143,9 @@ async def test_a_newcomer_is_accepted_while_redis_is_away_and_redis_is_told_late
     redis.ask("SAVE")
     redis.stop("KILL")
     if not dispatched:
-        job = await put(engine, key="k", window=QUIET, args=FIRST)
+        [accepted] = await engine.enqueue([new(key="k", window=QUIET, args=FIRST)])
+        assert accepted.state is State.DELAYED
+        job = accepted.id
     clock.advance(30)
     other = new()
     told = await engine.enqueue([other, new(key="k", window=QUIET, args=LATER)])

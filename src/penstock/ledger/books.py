@@ -245,7 +245,7 @@ class Books:
 
     # -- look -------------------------------------------------------------------------------------------
     async def lines(self, ids: Sequence[str]) -> dict[str, Line]:
-        (rows,) = await self.database.run([Say("look", _ids(ids))])
+        (rows,) = await self.database.run([Say("look", _ids(ids))]) if ids else ([],)
         return _lines(rows)
 
     async def ended(

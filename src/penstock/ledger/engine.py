@@ -532,7 +532,8 @@ def _awaited(job: NewJob) -> State:
     """The state that the engine would tell."""
     if job.ties is not None and job.ties.after:
         return State.BLOCKED
-    return State.DELAYED if job.delay > 0 else State.WAITING
+    quiet = job.window.seconds if job.unique and job.window.kind == "debounce" else 0.0
+    return State.DELAYED if job.delay + quiet > 0 else State.WAITING
 
 
 def _accepted(told: bool, true: set[tuple[str, str]], end: Settlement) -> bool:

@@ -33,7 +33,7 @@ class LostEnds:
     async def tell(self, workers: Iterable[str]) -> tuple[int, int]:
         """Of what these hold: how many are to run again, and how many had ended."""
         grips = {grip.job_id: grip for worker in workers for grip in await self._engine.held_by(worker)}
-        lines = await self._books.lines(list(grips)) if grips else {}
+        lines = await self._books.lines(list(grips))
         now = await self._books.database.now()
         over = [line for line in lines.values() if await self._is_over(line, grips[line.id], now)]
 

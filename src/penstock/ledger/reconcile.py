@@ -82,7 +82,7 @@ class Reconciler:
         told = dict(zip([line.id for line in lines], states, strict=True))
         odd = [job_id for job_id, state in told.items() if state is None or state.finished]
         # A run's end is in its row before the engine hears of it: what ended meanwhile shows now.
-        still = [line for line in (await self._books.lines(odd)).values() if not line.ended] if odd else []
+        still = [line for line in (await self._books.lines(odd)).values() if not line.ended]
         unknown = [line for line in still if told[line.id] is None]
         ended = await piecewise([line for line in still if told[line.id] is not None], self._end, self._leave)
         lost, over = await self._end_unknown(unknown)
