@@ -182,6 +182,7 @@ from penstock.engine.notes import Note
 from penstock.engine.running import (
     CancelOrder,
     Claimed,
+    Grip,
     Judge,
     Orders,
     Rescued,
@@ -229,6 +230,7 @@ __all__ = [
     "FeedPage",
     "Finding",
     "Flow",
+    "Grip",
     "Group",
     "GroupState",
     "HistoryFilter",

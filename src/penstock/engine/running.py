@@ -55,6 +55,15 @@ class Settled(NamedTuple):
     fence: int = 0  # as of a claim
 
 
+class Grip(NamedTuple):
+    """What a worker holds, as the engine has it."""
+
+    job_id: str
+    token: str
+    attempt: int
+    for_seconds: float  # since its claim
+
+
 class CancelOrder(NamedTuple):
     job_id: str
     token: str

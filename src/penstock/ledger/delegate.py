@@ -17,6 +17,7 @@ from penstock.engine import (
     Entry,
     FeedPage,
     Flow,
+    Grip,
     Group,
     GroupState,
     JobEvent,
@@ -36,14 +37,22 @@ from penstock.engine import (
 )
 from penstock.ledger.books import Books
 from penstock.model.breaker import Breaker, BreakerState, Circuit
-from penstock.model.job import DeadLetter, Job
+from penstock.model.job import DeadLetter, Job, NewJob
 from penstock.model.states import State
 
 
 class Fenced(Engine, Protocol):
-    """An engine whose claims have a fence, and which tells the states of many jobs at once."""
+    """An engine whose claims have a fence, with what a ledger asks of it beside the contract."""
 
     async def states(self, ids: Sequence[str]) -> list[State | None]: ...
+
+    async def put_off(self, job: NewJob) -> bool:
+        """A debounced job has what this one brings, under its id; False where it has begun."""
+        ...
+
+    async def held_by(self, worker: str) -> list[Grip]:
+        """All that one worker holds."""
+        ...
 
 
 class Delegate(ABC):

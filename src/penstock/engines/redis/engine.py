@@ -12,6 +12,7 @@ from penstock.engine import (
     CancelOrder,
     Claimed,
     Finding,
+    Grip,
     Judge,
     Orders,
     Recovery,
@@ -211,6 +212,18 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
         """The state each is in; None for no such job."""
         told = await self._do("states", *map(raw_id, ids)) if ids else b""
         return [STATES.get(chr(letter)) for letter in told]
+
+    async def put_off(self, job: NewJob) -> bool:
+        """A debounced job has what this one brings, under its id; False where it has begun."""
+        return bool(await self._do("put_off", *enqueue.arguments([job])))
+
+    async def held_by(self, worker: str) -> list[Grip]:
+        """All that one worker holds."""
+        told = await self._do("held_by", worker.encode())
+        return [
+            Grip(text_id(raw), token.hex(), attempt, micros / SECOND)
+            for raw, token, attempt, micros in zip(*[iter(told)] * 4, strict=True)
+        ]
 
     async def promote(self, ids: Sequence[str]) -> int:
         return await self._count("promote", *_each_once(ids)) if ids else 0
