@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from penstock.audit import Audit
 from penstock.engine import Engine, Note
-from penstock.model.access import Principal, Scope
+from penstock.model.access import EVERYBODY, Principal, Scope
 from penstock.model.errors import Duration, InvalidOption, JobNotFound, in_seconds
 from penstock.model.limits import Limit, parse_rate
 from penstock.model.names import check_text
@@ -42,7 +42,14 @@ class Token:
     @property
     def principal(self) -> Principal:
         rate: Limit | None = None if self.rate is None else parse_rate("rate", self.rate)
-        return Principal(name=f"token:{self.name}:{self.id}", scopes=self.scopes, owner=self.owner, rate=rate)
+        every = self.owner == EVERYBODY
+        return Principal(
+            name=f"token:{self.name}:{self.id}",
+            scopes=self.scopes,
+            owner=None if every else self.owner,
+            all_owners=every,
+            rate=rate,
+        )
 
 
 class NewToken(NamedTuple):

@@ -29,6 +29,7 @@ def serve(
     address_rate: Annotated[
         str, typer.Option(help="Requests per address, such as 2000/s; none is no limit")
     ] = "2000/s",
+    connections: Annotated[int, typer.Option(min=1, help="How many may be open at once")] = 800,
     log_level: LevelOption = "info",
 ) -> None:
     """Serve the HTTP API.
@@ -47,7 +48,7 @@ def serve(
     async def session() -> None:
         await check_address(penstock, host)
         say(f"Penstock on {penstock.safe_url}, at http://{host}:{port}. Ctrl-C ends.")
-        await run(service, host, port, log_level)
+        await run(service, host, port, log_level, connections)
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(session())

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from penstock.lent import AsyncConnection, Lent, SyncConnection, lent
+from penstock.model.access import check_owner
 from penstock.model.errors import Disabled, Duration, InvalidOption, in_seconds
 from penstock.model.job import RECORD, NewJob, Window
 from penstock.model.names import check_text
@@ -131,7 +132,7 @@ class Sendable(Generic[P, R]):
         given: dict[str, Any] = {
             "delay": None if delay is None else in_seconds("delay", delay),
             "priority": None if priority is None else Priority.of(priority),
-            "owner": None if owner is None else check_text("owner", owner),
+            "owner": None if owner is None else check_owner(owner),
             "key": None if key is None else check_text("key", key),
             "expire_after": None if expire_after is None else in_seconds("expire_after", expire_after),
             "window": None if unique is None else window_of(f"task {self._task.name!r}", unique),

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
 import socket
 import sys
+from typing import Literal
 
 import uvicorn
 from fastapi import FastAPI
@@ -15,6 +18,7 @@ from penstock.runtime import signals
 
 GRACE = 10  # seconds that requests under way get to end
 SEND_BUFFER = 65_536  # bytes that the kernel keeps for a client
+CONNECTIONS = 800  # at once: most machines let a process have 1,024 files
 NOT_TAKEN = 20_000  # milliseconds after which a client that takes nothing of what was sent is gone
 
 
@@ -30,12 +34,17 @@ async def check_address(app: Penstock, host: str) -> None:
             )
 
 
-async def serve(service: FastAPI, host: str, port: int, log_level: str) -> None:
+async def serve(
+    service: FastAPI, host: str, port: int, log_level: str, connections: int = CONNECTIONS
+) -> None:
     """Serve until a signal comes."""
     config = uvicorn.Config(
         service,
         host=host,
         port=port,
+        http=_http(),
+        ws="none",
+        limit_concurrency=connections + 1,
         log_level=log_level.lower(),
         log_config=None,  # what it logs goes where ours goes, and is as clean
         access_log=False,
@@ -43,7 +52,7 @@ async def serve(service: FastAPI, host: str, port: int, log_level: str) -> None:
         # Who asks is who connects: a header that says otherwise could be anybody's.
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE,
-        h11_max_incomplete_event_size=16_384,
+        h11_max_incomplete_event_size=32_768,
     )
     # Uvicorn answers the signals, and raises them once more when it has ended: that is then no news.
     signals.answer_by(lambda: None)
@@ -51,6 +60,15 @@ async def serve(service: FastAPI, host: str, port: int, log_level: str) -> None:
         hold_little(door)
         await uvicorn.Server(config).serve([door])
     signals.ignore()
+
+
+def _http() -> type[asyncio.Protocol] | Literal["h11"]:
+    """The fast one where it is there; h11 is bounded by itself, if not in time."""
+    if importlib.util.find_spec("httptools") is None:
+        return "h11"
+    from penstock.web.wire import BoundedHttp  # noqa: PLC0415 - needs httptools
+
+    return BoundedHttp
 
 
 def hold_little(door: socket.socket) -> None:
