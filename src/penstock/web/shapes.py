@@ -209,6 +209,11 @@ class QueueView(BaseModel):
     paused: bool
     counts: dict[State, int]
     parked: Count
+    concurrency: int | None  # at once in each worker; None: as many as it has slots
+    max_active: int | None  # over all workers
+    rate: str | None  # as it was declared
+    rate_key: str | None  # for each of these keys by itself
+    workers: Count  # alive, that serve it
 
 
 class Queues(BaseModel):
@@ -220,6 +225,16 @@ class PausedView(BaseModel):
     paused: bool
 
 
+class RunningView(BaseModel):
+    """A job that a worker runs."""
+
+    job_id: str
+    task: str
+    queue: str
+    since: datetime | None
+    progress: dict[str, Any] | None
+
+
 class WorkerView(BaseModel):
     id: str
     name: str
@@ -229,6 +244,7 @@ class WorkerView(BaseModel):
     alive: bool
     started_at: datetime | None
     expires_at: datetime | None
+    running: list[RunningView]  # of the latest 200 jobs that run anywhere, the longest first
 
 
 class Workers(BaseModel):
@@ -291,6 +307,7 @@ class TickView(BaseModel):
     fired_at: datetime
     job_id: str | None
     note: str | None
+    state: State | None  # of its job; None: there is no record of one
 
 
 class ScheduleDetail(ScheduleView):

@@ -23,9 +23,10 @@ from penstock.web.routes import (
     stats,
     tasks,
     why,
+    workers,
 )
 
 ROUTES = (
-    enqueue, jobs, events, why, dead, queues, schedules, limits, breakers, flows, tasks, alerts, audit,
-    health, stats, hooks, session, openapi,
+    enqueue, jobs, events, why, dead, queues, workers, schedules, limits, breakers, flows, tasks, alerts,
+    audit, health, stats, hooks, session, openapi,
 )  # fmt: skip
