@@ -1,0 +1,22 @@
+// A queue has the same colour on every page.
+import { href } from "../lib/route";
+
+const COLOURS = 8;
+
+export function colourOf(queue: string): string {
+  let sum = 7;
+  for (const letter of queue) sum = (sum * 31 + letter.charCodeAt(0)) >>> 0;
+  return `--queue-${sum % COLOURS}`;
+}
+
+export function QueueName({ name }: { name: string }) {
+  return (
+    <a class="queue" href={href(`/queues/${encodeURIComponent(name)}`)}>
+      <span class="dot" aria-hidden="true" style={{ color: `var(${colourOf(name)})` }} />{name}
+    </a>
+  );
+}
+
+export function QueueNames({ of }: { of: string[] }) {
+  return <span class="queues">{of.map((name) => <QueueName key={name} name={name} />)}</span>;
+}
