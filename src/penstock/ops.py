@@ -55,6 +55,7 @@ from penstock.timetable import Timetable
 from penstock.tokens import Tokens
 from penstock.veil import Veil
 from penstock.why import Explanation, explain, explain_away, explain_record, gather
+from penstock.workforce import Workforce
 
 __all__ = [
     "MAX_PAGE",
@@ -96,6 +97,7 @@ class Ops(DeadLetters):
         self.bulk = Bulk(engine, self.audit)
         self._veil = Veil(registry, lifted=reveal)
         self.timetable = Timetable(engine, registry, self.audit, self._veil)
+        self.workforce = Workforce(engine, self.audit)
         self.flows = Flows(engine, self.audit, self._veil)
         self._searching = Searching(engine, registry)
         self.health = health or HealthCheck(engine)
@@ -294,7 +296,7 @@ class Ops(DeadLetters):
         for lane in await self._engine.parked():
             parked[lane.queue] += lane.jobs
         serving = Counter(
-            queue for worker in await self._engine.workers() if worker.alive for queue in worker.queues
+            queue for worker in await self._engine.workers() if worker.claims for queue in worker.queues
         )
         names = sorted({*known, *self._registry.queues})
         return [self._queue_row(name, known.get(name), parked[name], serving[name]) for name in names]

@@ -51,7 +51,7 @@ class QueueRow:
     concurrency: int | None = None  # at once in each worker, as declared; None: as many as it has slots
     limit: Limit = NO_LIMIT  # over all workers, as declared
     rate_key: str | None = None
-    workers: int = 0  # alive, that serve it
+    workers: int = 0  # alive, that claim from it
 
 
 @dataclass(frozen=True, slots=True)

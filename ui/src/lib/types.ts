@@ -18,8 +18,12 @@ export interface Queue {
 }
 export interface Worker {
   id: string; name: string; queues: string[]; slots: number; active: number; alive: boolean;
-  started_at: string | null; expires_at: string | null; running: RunningJob[];
+  started_at: string | null; expires_at: string | null; order: "quiet" | "stop" | null; memory: number | null; running: RunningJob[];
 }
+export interface LostWorker {
+  id: string; name: string | null; at: string; why: string; rescued: number; jobs: { job_id: string; task: string; state: string }[];
+}
+export interface Workforce { workers: Worker[]; lost: LostWorker[] }
 export interface RunningJob { job_id: string; task: string; queue: string; since: string | null; progress: { percent?: number; message?: string } | null }
 export interface Breaker {
   name: string; state: "closed" | "open" | "half-open"; since: string | null; failures: number; runs: number; probing: number;

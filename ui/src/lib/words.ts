@@ -25,6 +25,12 @@ export function percent(share: number | null | undefined): string {
   return share === null || share === undefined ? "–" : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
 }
 
+export function bytes(size: number | null): string {
+  if (size === null) return "–";
+  const mib = size / 2 ** 20;
+  return mib < 1024 ? `${Math.round(mib)} MiB` : `${(mib / 1024).toFixed(1)} GiB`;
+}
+
 /** "3 min ago", "in 12 s". */
 export function ago(at: string | Date, now: number): string {
   const away = (new Date(at).getTime() - now) / 1000;

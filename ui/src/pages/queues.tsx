@@ -5,7 +5,7 @@ import { useLoad, type Loaded } from "../lib/load";
 import { go, href } from "../lib/route";
 import { useWho } from "../lib/session";
 import type { Lately } from "../lib/sights";
-import type { Queue, QueueStats, Stats, TaskInfo, Worker } from "../lib/types";
+import type { Queue, QueueStats, Stats, TaskInfo, Workforce } from "../lib/types";
 import { count, percent, quoted, seconds } from "../lib/words";
 import { ask } from "../parts/ask";
 import { Spark } from "../parts/chart";
@@ -128,7 +128,7 @@ function Bounds({ queue, stats }: { queue: Queue; stats: QueueStats | undefined 
 }
 
 function Serving({ queue }: { queue: string }) {
-  const workers = useLoad(() => get<{ workers: Worker[] }>("/workers"), [], 5_000);
+  const workers = useLoad(() => get<Workforce>("/workers"), [], 5_000);
   const tasks = useLoad(() => get<{ tasks: TaskInfo[] }>("/tasks"), [], 60_000);
   const serving = (workers.data?.workers ?? []).filter((w) => w.queues.includes(queue));
   const mine = (tasks.data?.tasks ?? []).filter((t) => t.queue === queue);
