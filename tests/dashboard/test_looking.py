@@ -13,8 +13,9 @@ from dashboard.kit import HOSTILE, Shop
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
 PAGES = [
-    "/", "/jobs", "/dead-letters", "/queues", "/schedules", "/schedules/nightly", "/workers", "/limits",
-    "/tasks", "/tasks/send_receipt", "/audit", "/help",
+    "/", "/jobs", "/dead-letters", "/queues", "/queues/email", "/schedules?span=week", "/schedules/nightly",
+    "/workers", "/limits?open=parcels%3Edeliver", "/alerts", "/tasks", "/tasks/deliver", "/audit", "/health",
+    "/help",
 ]  # fmt: skip
 AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 
