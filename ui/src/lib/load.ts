@@ -12,7 +12,8 @@ export interface Loaded<T> {
 const SOONEST = 1_000; // ms between two loads that events ask for
 const LATEST = 15_000;
 
-export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = LATEST): Loaded<T> {
+/** `live`: also when something happens to a job, not only after so many milliseconds. */
+export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = LATEST, live = true): Loaded<T> {
   const [state, set] = useState<{ data?: T; error?: ApiError }>({});
   const latest = useRef(0);
   const paused = useLive().paused;
@@ -34,9 +35,9 @@ export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = LATE
     let due: number | undefined;
     const soon = () => (due ??= window.setTimeout(() => ((due = undefined), again()), SOONEST));
     const regularly = window.setInterval(again, every);
-    const stop = onChange(soon);
+    const stop = live ? onChange(soon) : () => undefined;
     return () => (clearTimeout(due), clearInterval(regularly), stop());
-  }, [again, paused, every]);
+  }, [again, paused, every, live]);
 
   return { data: state.data, error: state.error, again };
 }

@@ -13,8 +13,8 @@ const PHASE: Record<string, string> = { firing: "▲", pending: "◷", resolved:
 const Severity = ({ of }: { of: string }) => <span class={`pill ${KIND[of] ?? ""}`}>{of}</span>;
 
 export function Alerts() {
-  const standing = useLoad(() => get<Standing>("/alerts"), [], 5_000);
-  const history = useLoad(() => get<{ entries: AlertEntry[] }>("/alerts/history"), [], 15_000);
+  const standing = useLoad(() => get<Standing>("/alerts"), [], 5_000, false);
+  const history = useLoad(() => get<{ entries: AlertEntry[] }>("/alerts/history"), [], 15_000, false);
   return (
     <>
       <div class="head"><h1 class="grow">Alerts</h1><Command text="penstock alerts test" /></div>
@@ -61,7 +61,7 @@ export function Alerts() {
 }
 
 function Rules() {
-  const rules = useLoad(() => get<{ rules: Rule[] }>("/alerts/rules"), [], 60_000);
+  const rules = useLoad(() => get<{ rules: Rule[] }>("/alerts/rules"), [], 60_000, false);
   return (
     <Shown of={rules}>
       {(data) => data.rules.length

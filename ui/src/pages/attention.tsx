@@ -18,9 +18,9 @@ const LAG = 60; // seconds that a relay or a schedule may be late
 
 export function Attention({ health, stats, queues, again }: { health: HealthReport; stats: Stats | undefined; queues: Queue[]; again: () => void }) {
   const mayAct = useWho().may("operate");
-  const breakers = useLoad(() => get<{ breakers: Breaker[] }>("/breakers"), [], 5_000);
-  const limits = useLoad(() => get<{ limits: LimitInfo[] }>("/limits"), [], 15_000);
-  const alerts = useLoad(() => get<Alerts>("/alerts"), [], 10_000);
+  const breakers = useLoad(() => get<{ breakers: Breaker[] }>("/breakers"), [], 5_000, false);
+  const limits = useLoad(() => get<{ limits: LimitInfo[] }>("/limits"), [], 15_000, false);
+  const alerts = useLoad(() => get<Alerts>("/alerts"), [], 10_000, false);
   const done = () => (again(), breakers.again());
   const facts = [
     ...health.problems.map((problem) => told(problem, breakers.data?.breakers ?? [], limits.data?.limits ?? [])),
@@ -57,7 +57,7 @@ function Do({ action }: { action: Action }): ComponentChildren {
 
 /** Nothing is wrong: since when, as the alerts remember. */
 function Calm({ at }: { at: string }) {
-  const history = useLoad(() => get<{ entries: AlertEntry[] }>("/alerts/history", { limit: 1 }), [], 60_000);
+  const history = useLoad(() => get<{ entries: AlertEntry[] }>("/alerts/history", { limit: 1 }), [], 60_000, false);
   const last = history.data?.entries[0];
   return (
     <p class="calm">

@@ -29,11 +29,11 @@ export function Spans() {
 }
 
 export const useSeries = (span: string, queue?: string) =>
-  useLoad(() => get<{ points: Point[] }>("/stats/series", { span, queue }), [span, queue], 15_000);
+  useLoad(() => get<{ points: Point[] }>("/stats/series", { span, queue }), [span, queue], 15_000, false);
 
 /** What stood is kept by the minute, and told for a day at most. */
 export const useGauges = (span: string, queue?: string) =>
-  useLoad(() => (span === "week" ? Promise.resolve({ points: [] }) : get<{ points: Gauge[] }>("/stats/gauges", { span, queue })), [span, queue], 15_000);
+  useLoad(() => (span === "week" ? Promise.resolve({ points: [] }) : get<{ points: Gauge[] }>("/stats/gauges", { span, queue })), [span, queue], 15_000, false);
 
 export function Charts({ queue }: { queue?: string }) {
   const span = useSpan();

@@ -23,7 +23,7 @@ function Verdict({ of }: { of: string }) {
 }
 
 export function Health() {
-  const health = useLoad(() => get<HealthReport>("/health"), [], 5_000);
+  const health = useLoad(() => get<HealthReport>("/health"), [], 5_000, false);
   return (
     <>
       <div class="head"><h1 class="grow">Health</h1>{health.data && <Verdict of={health.data.status} />}</div>
@@ -75,7 +75,7 @@ function Report({ health }: { health: HealthReport }) {
 }
 
 function Safety() {
-  const found = useLoad(() => get<Findings>("/health/findings"), [], 300_000);
+  const found = useLoad(() => get<Findings>("/health/findings"), [], 300_000, false);
   return (
     <Shown of={found}>
       {(data) => (

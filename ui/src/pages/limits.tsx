@@ -20,7 +20,7 @@ const LATE = 60; // seconds
 
 export function Limits() {
   const who = useWho();
-  const breakers = useLoad(() => get<{ breakers: Breaker[] }>("/breakers"), [], 3_000);
+  const breakers = useLoad(() => get<{ breakers: Breaker[] }>("/breakers"), [], 3_000, false);
   return (
     <>
       <div class="head"><h1>Limits & breakers</h1></div>
@@ -44,8 +44,8 @@ const hasKeys = (limit: LimitInfo) => inWords(limit.per_key) !== "";
 
 function Bounds() {
   const open = useRoute().query.get("open");
-  const limits = useLoad(() => get<{ limits: LimitInfo[] }>("/limits"), [], 5_000);
-  const stats = useLoad(() => get<Stats>("/stats"), [], 5_000);
+  const limits = useLoad(() => get<{ limits: LimitInfo[] }>("/limits"), [], 5_000, false);
+  const stats = useLoad(() => get<Stats>("/stats"), [], 5_000, false);
   return (
     <Shown of={limits}>
       {(data) => data.limits.length
@@ -81,7 +81,7 @@ function ended(name: string, stats: Stats | undefined): number {
 
 function Keys({ limit }: { limit: LimitInfo }) {
   const after = useRoute().query.get("after") ?? undefined;
-  const keys = useLoad(() => get<{ keys: Lane[]; next: string | null }>("/limits/keys", { group: limit.name, limit: KEYS, after }), [limit.name, after], 3_000);
+  const keys = useLoad(() => get<{ keys: Lane[]; next: string | null }>("/limits/keys", { group: limit.name, limit: KEYS, after }), [limit.name, after], 3_000, false);
   const most = limit.per_key.concurrency;
   return (
     <section class="stack tight" aria-label={`Keys of ${limit.name}`}>
@@ -103,7 +103,7 @@ function Keys({ limit }: { limit: LimitInfo }) {
 const keyOf = (lane: string) => lane.split(">").slice(2).join(">").replaceAll("%3F", "?").replaceAll("%25", "%") || lane;
 
 function RelayCard() {
-  const relay = useLoad(() => get<Relay>("/relay"), [], 5_000);
+  const relay = useLoad(() => get<Relay>("/relay"), [], 5_000, false);
   return (
     <Shown of={relay}>
       {(data) => !data.outbox

@@ -16,7 +16,7 @@ export function Overview() {
   const health = useLoad(() => get<HealthReport>("/health"), [], 5_000);
   const stats = useLoad(() => get<Stats>("/stats"), [], 5_000);
   const queues = useLoad(() => get<{ queues: Queue[] }>("/queues"), [], 5_000);
-  const lately = useLoad(() => get<Lately>("/stats/lately"), [], 30_000);
+  const lately = useLoad(() => get<Lately>("/stats/lately"), [], 30_000, false);
   const again = () => (health.again(), queues.again());
   return (
     <>

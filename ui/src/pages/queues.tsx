@@ -24,7 +24,7 @@ const at = (name: string) => href(`/queues/${encodeURIComponent(name)}`);
 export function Queues() {
   const queues = useLoad(() => get<Queues>("/queues"), [], 5_000);
   const stats = useLoad(() => get<Stats>("/stats"), [], 5_000);
-  const lately = useLoad(() => get<Lately>("/stats/lately"), [], 30_000);
+  const lately = useLoad(() => get<Lately>("/stats/lately"), [], 30_000, false);
   return (
     <>
       <div class="head"><h1>Queues</h1></div>
@@ -128,8 +128,8 @@ function Bounds({ queue, stats }: { queue: Queue; stats: QueueStats | undefined 
 }
 
 function Serving({ queue }: { queue: string }) {
-  const workers = useLoad(() => get<Workforce>("/workers"), [], 5_000);
-  const tasks = useLoad(() => get<{ tasks: TaskInfo[] }>("/tasks"), [], 60_000);
+  const workers = useLoad(() => get<Workforce>("/workers"), [], 5_000, false);
+  const tasks = useLoad(() => get<{ tasks: TaskInfo[] }>("/tasks"), [], 60_000, false);
   const serving = (workers.data?.workers ?? []).filter((w) => w.queues.includes(queue));
   const mine = (tasks.data?.tasks ?? []).filter((t) => t.queue === queue);
   return (

@@ -20,8 +20,8 @@ export function Schedules() {
   const who = useWho();
   const { query } = useRoute();
   const [span, since] = [query.get("span") === "week" ? "week" : "day", query.get("since") ?? undefined];
-  const all = useLoad(() => get<{ schedules: Schedule[] }>("/schedules"), [], 10_000);
-  const plan = useLoad(() => get<Plan>("/timetable", { span, since }), [span, since], 15_000);
+  const all = useLoad(() => get<{ schedules: Schedule[] }>("/schedules"), [], 10_000, false);
+  const plan = useLoad(() => get<Plan>("/timetable", { span, since }), [span, since], 15_000, false);
   const rows = all.data?.schedules ?? [];
   const cursor = useCursor(rows.length, (n) => openSchedule(rows[n]?.id ?? ""));
   const lanes = new Map(plan.data?.lanes.map((lane) => [lane.id, lane]));

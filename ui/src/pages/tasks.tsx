@@ -16,7 +16,7 @@ const at = (name: string) => href(`/tasks/${encodeURIComponent(name)}`);
 
 export function Tasks() {
   const word = (useRoute().query.get("find") ?? "").toLowerCase();
-  const tasks = useLoad(() => get<{ tasks: TaskInfo[] }>("/tasks"), []);
+  const tasks = useLoad(() => get<{ tasks: TaskInfo[] }>("/tasks"), [], 60_000, false);
   const stats = useStats();
   const rows = (tasks.data?.tasks ?? []).filter((t) => `${t.name} ${t.queue} ${t.description ?? ""}`.toLowerCase().includes(word));
   const cursor = useCursor(rows.length, (n) => go(at(rows[n]?.name ?? "")));
@@ -41,7 +41,7 @@ export function Tasks() {
 function useStats(): (task: TaskInfo) => TaskStats | undefined {
   const who = useWho();
   const all = who.scopes.includes("admin") || who.owner === "*";
-  const stats = useLoad(() => (all ? get<Stats>("/stats") : Promise.resolve(undefined)), [all], 10_000);
+  const stats = useLoad(() => (all ? get<Stats>("/stats") : Promise.resolve(undefined)), [all], 10_000, false);
   return (task) => stats.data?.tasks.find((t) => t.task === task.name && t.queue === task.queue);
 }
 
@@ -63,7 +63,7 @@ function columns(stats: (task: TaskInfo) => TaskStats | undefined): Column<TaskI
 
 export function TaskDetail({ name }: { name: string }) {
   const who = useWho();
-  const task = useLoad(() => get<TaskInfo>(`/tasks/${encodeURIComponent(name)}`), [name], 60_000);
+  const task = useLoad(() => get<TaskInfo>(`/tasks/${encodeURIComponent(name)}`), [name], 60_000, false);
   return (
     <Shown of={task}>
       {(data) => (

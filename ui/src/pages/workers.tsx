@@ -22,7 +22,7 @@ const past = new Map<string, number[]>();
 export function Workers() {
   const open = useRoute().query.get("open");
   const mayAct = useWho().may("operate");
-  const workers = useLoad(() => get<Workforce>("/workers").then(remember), [], 2_000);
+  const workers = useLoad(() => get<Workforce>("/workers").then(remember), [], 2_000, false);
   const rows = workers.data?.workers ?? [];
   const show = (id: string | undefined) => turn({ open: id === open ? undefined : id }, true);
   const cursor = useCursor(rows.length, (n) => show(rows[n]?.id));
