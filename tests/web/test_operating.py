@@ -227,7 +227,7 @@ async def test_the_audit_log_is_searched_by_who_what_to_which_outcome_and_time(s
         ("admin", "default", "resume"),
     ):
         await shop.ask("POST", f"/queues/{queue}/{verb}", who)
-    job = await shop.enqueue()
+    job = await shop.enqueue("report")
     await shop.work()
     await shop.ask("POST", f"/jobs/{job}/cancel")
 

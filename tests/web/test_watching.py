@@ -131,7 +131,7 @@ async def test_what_stood_is_told_by_the_minute_and_what_was_done_by_queue(shop:
     queues = {q["name"]: q for q in (await shop.ask("GET", "/queues", "reader")).json()["queues"]}
     assert queues["email_queue"]["workers"] == 0
     now = datetime.now(UTC)
-    values = {"waiting": 3.0, "oldest_age": 7.0, "stalled_count": 1.0}
+    values = {"waiting": 3.0, "active": 0.0, "oldest_age": 7.0, "stalled_count": 1.0}
     system = Subject(Kind.SYSTEM, "system", {"dlq_size": 2.0, "workers": 1.0})
     await gauges.keep(shop.app.engine, now, [system, Subject(Kind.QUEUE, "email_queue", values)])
     for path in ("/stats/gauges", "/stats/gauges?span=day&queue=email_queue"):
