@@ -110,6 +110,7 @@ class Worker:
             self.dismissed = True
             self.drain()
         self._feed.watched(orders.watched)
+        self.account.look()
 
     def drain(self, *, now: bool = False) -> None:
         """Stop claiming, let running jobs finish within the grace period (or at once hand them back)."""

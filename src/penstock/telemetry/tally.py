@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter
+from collections.abc import Iterable
 
 from penstock.engine import Sample
 from penstock.model.histogram import BOUNDS, BUCKETS
+from penstock.model.job import Claim
 from penstock.model.outcome import Cancelled, Completed, Failed, Outcome, Retried, Snoozed
 
 # Of the outcome of a run, the measure that it adds to.
@@ -35,6 +37,13 @@ class _Row:
         self.wait_sum = 0.0
         self.run_sum = 0.0
 
+    def took(self, wait: float, ran_for: float) -> None:
+        if wait > 0:  # clocks differ
+            self.wait_sum += wait
+        self.wait[bisect_left(BOUNDS, wait)] += 1
+        self.run_sum += ran_for
+        self.run[bisect_left(BOUNDS, ran_for)] += 1
+
     def measures(self) -> dict[str, float]:
         found: dict[str, float] = {"completed": self.completed, **self.others}
         found |= {"wait_sum": self.wait_sum, "run_sum": self.run_sum}
@@ -51,30 +60,38 @@ class Tally:
 
     def run(self, queue: str, task: str, outcome: Outcome, wait: float, ran_for: float) -> None:
         """A run ended, and its end was accepted."""
-        try:
-            row = self._rows[queue, task]
-        except KeyError:
-            row = self._rows[queue, task] = _Row()
+        row = self._row(queue, task)
         kind = type(outcome)
         if kind is Completed:
             row.completed += 1
         else:
             _count(row.others, outcome)
-            if kind not in _TIMED:
-                return
-        if wait > 0:  # clocks differ
-            row.wait_sum += wait
-        row.wait[bisect_left(BOUNDS, wait)] += 1
-        row.run_sum += ran_for
-        row.run[bisect_left(BOUNDS, ran_for)] += 1
+        if kind in _TIMED:
+            row.took(wait, ran_for)
+
+    def completed(self, runs: Iterable[tuple[Claim, float, float]], since: float) -> None:
+        """Runs were completed: each began so many seconds after `since`, and took so long."""
+        queue = task = ""
+        row = _Row()
+        for claim, started, ran_for in runs:
+            if claim.task != task or claim.queue != queue:
+                queue, task = claim.queue, claim.task
+                row = self._row(queue, task)
+            row.completed += 1
+            row.took(since + started - claim.due_at.timestamp(), ran_for)
 
     def taken_back(self, queue: str, task: str, outcome: Outcome) -> None:
         """A job was taken back from a worker that is gone."""
-        _count(self._rows.setdefault((queue, task), _Row()).others, outcome)
+        _count(self._row(queue, task).others, outcome)
 
     def add(self, queue: str, task: str, measure: str) -> None:
         """One more of something rare."""
-        self._rows.setdefault((queue, task), _Row()).others[measure] += 1
+        self._row(queue, task).others[measure] += 1
+
+    def _row(self, queue: str, task: str) -> _Row:
+        if (row := self._rows.get((queue, task))) is None:
+            row = self._rows[queue, task] = _Row()
+        return row
 
     def take(self, most: int) -> list[Sample]:
         """What was counted since this was last asked, of so many tasks; the others' next time."""
