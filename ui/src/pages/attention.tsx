@@ -21,9 +21,10 @@ export function Attention({ health, stats, queues, again }: { health: HealthRepo
   const breakers = useLoad(() => get<{ breakers: Breaker[] }>("/breakers"), [], 5_000, false);
   const limits = useLoad(() => get<{ limits: LimitInfo[] }>("/limits"), [], 15_000, false);
   const alerts = useLoad(() => get<Alerts>("/alerts"), [], 10_000, false);
+  const stopped = new Set(queues.filter((q) => q.paused).map((q) => q.name)); // that has a line of its own
   const done = () => (again(), breakers.again());
   const facts = [
-    ...health.problems.map((problem) => told(problem, breakers.data?.breakers ?? [], limits.data?.limits ?? [])),
+    ...health.problems.filter((problem) => !stopped.has(queueOf(problem.text) ?? "")).map((problem) => told(problem, breakers.data?.breakers ?? [], limits.data?.limits ?? [])),
     ...(breakers.data?.breakers ?? []).filter((b) => b.state !== "closed").map((b) => broken(b, mayAct ? () => askBreaker(b, "reset", done) : undefined)),
     ...queues.filter((q) => q.paused).map((q) => paused(q, mayAct ? () => askPause(q, done) : undefined)),
     ...queues.filter((q) => q.parked > 0).map(parked),
@@ -67,9 +68,11 @@ function Calm({ at }: { at: string }) {
   );
 }
 
+const queueOf = (text: string) => /^queue (\S+?):? /.exec(text)?.[1];
+
 /** A problem as the service tells it; the command it names has a page here. */
 function told(problem: HealthReport["problems"][number], breakers: Breaker[], limits: LimitInfo[]): Fact {
-  const queue = /^queue (\S+?):? /.exec(problem.text)?.[1];
+  const queue = queueOf(problem.text);
   const needed = limits.filter((l) => queue && (l.name === queue || l.name.startsWith(`${queue}>`))).flatMap((l) => l.needs);
   const open = breakers.find((b) => b.state !== "closed" && needed.includes(b.name));
   return {

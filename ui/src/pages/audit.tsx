@@ -76,14 +76,15 @@ function Filters({ asked, hours }: { asked: Record<string, string | undefined>; 
 }
 
 function Entries({ entries, next }: { entries: Deed[]; next: string | null }) {
-  const open = useRoute().query.get("open");
+  const { query } = useRoute();
+  const open = query.get("open");
   const show = (id: string | undefined) => turn({ open: id === open ? undefined : id }, true);
   const cursor = useCursor(entries.length, (n) => show(entries[n]?.id));
   const shown = entries.find((deed) => deed.id === open);
   return (
     <>
       {shown && <Whole deed={shown} close={() => show(shown.id)} />}
-      <Table label="What people did" rows={entries} cursor={cursor} keyOf={(d) => d.id} columns={columns(open, show)} foot={<Pager next={next} />} />
+      <Table label="What people did" rows={entries} cursor={cursor} keyOf={(d) => d.id} columns={columns(open, show)} foot={(next || query.get("after")) && <Pager next={next} />} />
     </>
   );
 }

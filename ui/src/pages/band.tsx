@@ -18,7 +18,7 @@ export function Band({ plan }: { plan: Plan }) {
   return (
     <section class="stack tight" aria-label={`The next ${span}`}>
       <div class="head">
-        <h2 class="grow">{span === "week" ? "Seven days" : "24 hours"}{query.get("since") ? ` from ${onWall(plan.since, zone).split(" · ")[0]}` : ""}</h2>
+        <h2 class="grow">{span === "week" ? "Seven days" : "24 hours"}{query.get("since") ? ` from ${new Date(plan.since).toLocaleString(undefined, { timeZone: zone, dateStyle: "medium", timeStyle: "short" })}` : ""}</h2>
         <Moves plan={plan} />
         <label class="sr" for="zone">Time zone</label>
         <select id="zone" value={zone} onChange={(event) => turn({ zone: event.currentTarget.value === MINE ? undefined : event.currentTarget.value }, true)}>

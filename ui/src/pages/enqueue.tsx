@@ -66,7 +66,7 @@ function Input({ field, secret, wrong }: { field: Field; secret: boolean; wrong:
       {field.about && <span class="muted">{field.about}</span>}
       {field.kind === "choice" || field.kind === "boolean"
         ? <select {...common} defaultValue="">
-            <option value="">{field.required ? "choose" : field.hint}</option>
+            <option value="">{field.required ? "choose" : "left out"}</option>
             {(field.kind === "boolean" ? [true, false] : field.choices).map((value) => <option key={String(value)} value={JSON.stringify(value)}>{String(value)}</option>)}
           </select>
         : field.kind === "json"
@@ -114,8 +114,8 @@ function placed(error: ApiError, fields: Field[]): Wrong {
   const known = new Set([...fields.map((field) => field.name), "key", "delay", "priority", "owner"]);
   const found = error.fields.map(({ field, problem }) => {
     const path = field.replace(/^payload\./, "");
-    const outer = known.has(path) ? path : path.split(".")[0] ?? path;
-    return [outer, path === outer ? problem : `${path.slice(outer.length + 1)}: ${problem}`] as const;
+    const outer = known.has(path) ? path : path.split(/[.[]/)[0] ?? path;
+    return [outer, path === outer ? problem : `${path.slice(outer.length).replace(/^\./, "")}: ${problem}`] as const;
   });
   return found.every(([name]) => known.has(name)) ? Object.fromEntries(found) : {};
 }

@@ -72,7 +72,7 @@ function metrics(stats: Stats, health: HealthReport | undefined, points: Point[]
   const still = stalled.length >= STALLED_LOOKS && stalled.slice(-STALLED_LOOKS).every((value) => value > 0);
   return [
     { name: "Deepest queue", value: count(depth), over: depth > DEPTH, limit: "1,000", to: href("/queues"), past: gauges.map((g) => g.waiting) },
-    { name: "Processing time, p95", value: seconds(time / 1000 || null), over: time > TIME_MS, limit: "30 s", to: href("/jobs", { q: "state:active" }), past: points.map((p) => p.p95_processing_time_ms) },
+    { name: "Run time, p95", value: seconds(time / 1000 || null), over: time > TIME_MS, limit: "30 s", to: href("/jobs", { q: "state:active" }), past: points.map((p) => p.p95_processing_time_ms) },
     { name: "Error rate", value: percent(errors), over: errors > ERRORS, limit: "5 %", to: href("/dead-letters"), past: points.map((p) => p.error_rate) },
     { name: "Completed a minute", value: count(Math.round(done)), over: false, limit: "", to: href("/jobs", { q: "state:completed" }), past: points.map((p) => p.throughput_per_minute) },
     { name: "Dead letters", value: count(stats.dlq_size), over: stats.dlq_size > 100, limit: "100", to: href("/dead-letters"), past: gauges.map((g) => g.dead_letters) },

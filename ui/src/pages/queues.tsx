@@ -19,6 +19,7 @@ import { Charts, Spans } from "./charts";
 
 type Queues = { queues: Queue[] };
 const STATES = ["waiting", "delayed", "blocked", "active", "completed", "failed", "cancelled"];
+const ALWAYS = new Set(["waiting", "active", "failed"]);
 const at = (name: string) => href(`/queues/${encodeURIComponent(name)}`);
 
 export function Queues() {
@@ -38,25 +39,27 @@ export function QueueTable({ queues, stats, lately }: { queues: Loaded<Queues>; 
   const rows = queues.data?.queues ?? [];
   const cursor = useCursor(rows.length, (n) => go(at(rows[n]?.name ?? "")));
   const by = new Map(stats?.queues.map((q) => [q.queue, q]));
+  // Columns of nothing but noughts take room from the others.
+  const states = ["waiting", "active", "delayed", "blocked", "failed"].filter((state) => ALWAYS.has(state) || rows.some((q) => q.counts[state]));
   return (
     <Shown of={queues}>
       {(data) => data.queues.length
-        ? <Table label="Queues" rows={data.queues} cursor={cursor} keyOf={(q) => q.name} columns={columns(by, lately, who.may("operate"), queues.again)} />
+        ? <Table label="Queues" rows={data.queues} cursor={cursor} keyOf={(q) => q.name} columns={columns(states, by, lately, who.may("operate"), queues.again)} />
         : <Empty title="No queues yet" text="They come with the first worker, or the first job." command="penstock worker --app module:app" />}
     </Shown>
   );
 }
 
-function columns(by: Map<string, QueueStats>, lately: Lately | undefined, mayAct: boolean, done: () => void): Column<Queue>[] {
+function columns(states: string[], by: Map<string, QueueStats>, lately: Lately | undefined, mayAct: boolean, done: () => void): Column<Queue>[] {
   return [
     { name: "Queue", show: (q) => <QueueName name={q.name} /> },
     { name: "Is", show: (q) => <Standing queue={q} /> },
     { name: "Last hour", show: (q) => <Spark values={lately?.completed[q.name] ?? []} colour={colourOf(q.name)} label={`${q.name}: completed in the last hour`} /> },
     { name: "a minute", num: true, title: "Completed in the last minute", show: (q) => count(Math.round(by.get(q.name)?.throughput_per_minute ?? 0)) },
-    ...["waiting", "active", "delayed", "blocked", "failed"].map((state): Column<Queue> => ({ name: state, num: true, show: (q) => <Counted queue={q} state={state} /> })),
+    ...states.map((state): Column<Queue> => ({ name: state, num: true, show: (q) => <Counted queue={q} state={state} /> })),
     { name: "oldest", num: true, title: "For how long the one that waits longest has been due", show: (q) => seconds(by.get(q.name)?.oldest_waiting_s || null) },
     { name: "errors", num: true, title: "Of what ended in the last minute", show: (q) => <Errors share={by.get(q.name)?.error_rate ?? 0} /> },
-    { name: "Limits", show: (q) => limitsOf(q) || <span class="muted">–</span> },
+    { name: "Limits", show: (q) => limitsOf(q) ? <span class="limits clip" title={limitsOf(q)}>{limitsOf(q)}</span> : <span class="muted">–</span> },
     { name: "", show: (q) => mayAct && <button type="button" class="small" onClick={() => askPause(q, done)}>{q.paused ? "Resume" : "Pause"}</button> },
   ];
 }

@@ -49,13 +49,11 @@ function columns(lanes: Map<string, Lane>, mayAct: boolean, done: () => void): C
   return [
     { name: "Schedule", show: (s) => <a href={href(`/schedules/${encodeURIComponent(s.id)}`)}>{s.id}</a> },
     { name: "Task", show: (s) => s.task ? <a href={href(`/tasks/${encodeURIComponent(s.task)}`)}>{s.task}</a> : <span class="muted">unreadable</span> },
-    { name: "When", show: (s) => <code>{timing(s)}</code> },
-    { name: "Is", show: (s) => <Standing of={s} /> },
-    { name: "Next", show: (s) => <Ago at={s.next_at} /> },
+    { name: "When", show: (s) => <code title={s.tz ?? undefined}>{timing(s)}</code> },
+    { name: "Next", show: (s) => s.paused || !s.synced ? <Standing of={s} /> : <Ago at={s.next_at} /> },
     { name: "Last", show: (s) => s.last_job ? <a href={href(`/jobs/${s.last_job}`)}><Ago at={s.last_due} /></a> : <Ago at={s.last_due} /> },
     { name: "Result", show: (s) => <Result tick={last(s)} /> },
     { name: "Late by", num: true, show: (s) => <Late tick={last(s)} /> },
-    { name: "After", show: (s) => s.after.length ? s.after.join(", ") : <span class="muted">–</span> },
     { name: "", show: (s) => mayAct && (
       <>
         <button type="button" class="small" onClick={() => fire(s, done)}>Fire now</button>
@@ -115,7 +113,7 @@ export function ScheduleDetail({ id }: { id: string }) {
           ]} /> : <Empty title={data.paused ? "It is paused" : "It does not run again"} command={data.paused ? `penstock schedules resume ${quoted(data.id)}` : undefined} />}
           <div class="head">
             <h2 class="grow">The last ticks</h2>
-            <Spark values={data.ticks.map(lateBy).reverse()} label="How late the last ticks were" colour="--blocked" />
+            {data.ticks.length > 1 && <Spark values={data.ticks.map(lateBy).reverse()} label="How late the last ticks were" colour="--blocked" />}
           </div>
           {data.ticks.length ? <Table label="The last ticks" rows={data.ticks} keyOf={(t) => t.due} columns={[
             { name: "Due", show: (t) => <Ago at={t.due} /> },

@@ -47,15 +47,14 @@ function useStats(): (task: TaskInfo) => TaskStats | undefined {
 
 function columns(stats: (task: TaskInfo) => TaskStats | undefined): Column<TaskInfo>[] {
   return [
-    { name: "Task", show: (t) => <a href={at(t.name)} title={t.description ?? undefined}>{t.name}</a> },
+    { name: "Task", show: (t) => <span class="line"><a href={at(t.name)} title={t.description ?? undefined}>{t.name}</a>{!t.enabled && <span class="pill warn">disabled</span>}</span> },
     { name: "Queue", show: (t) => <QueueName name={t.queue} /> },
-    { name: "Is", show: (t) => t.enabled ? <span class="muted">enabled</span> : <span class="pill warn">disabled</span> },
     { name: "a minute", num: true, title: "Completed in the last minute", show: (t) => count(Math.round(stats(t)?.throughput_per_minute ?? 0)) },
     { name: "p95", num: true, title: "Run time, in the last minute", show: (t) => (stats(t)?.p95_processing_time_ms ? briefly(stats(t)?.p95_processing_time_ms ?? 0) : <span class="muted">–</span>) },
     { name: "errors", num: true, show: (t) => (stats(t)?.error_rate ? percent(stats(t)?.error_rate) : <span class="muted">–</span>) },
     { name: "Priority", show: (t) => t.priority },
     { name: "Timeout", num: true, show: (t) => seconds(t.timeout) },
-    { name: "Retry", show: (t) => <span class="muted" title={t.retry}>{t.retry}</span> },
+    { name: "Retry", show: (t) => <span class="muted limits clip" title={t.retry}>{t.retry}</span> },
     { name: "Needs", show: (t) => t.needs ?? <span class="muted">–</span> },
     { name: "On", show: (t) => t.on ?? <span class="muted">–</span> },
   ];

@@ -60,7 +60,7 @@ function columns(open: string | null, show: (id: string) => void, mayAct: boolea
     { name: "Is", show: (w) => <Standing of={w} /> },
     { name: "Slots", show: (w) => <Slots worker={w} /> },
     { name: "Busy", num: true, show: (w) => `${w.active} of ${w.slots}` },
-    { name: "Memory", show: (w) => <span class="line"><Spark values={past.get(w.id) ?? []} label={`${w.name}: memory since this page was opened`} width={48} />{bytes(w.memory)}</span> },
+    { name: "Memory", show: (w) => <span class="line">{bytes(w.memory)}{(past.get(w.id) ?? []).length > 1 && <Spark values={past.get(w.id) ?? []} label={`${w.name}: memory since this page was opened`} width={48} />}</span> },
     { name: "Queues", show: (w) => <QueueNames of={w.queues} /> },
     { name: "Since", show: (w) => <Ago at={w.started_at} /> },
     { name: "Lease ends", title: "Each heartbeat puts it off", show: (w) => <Ago at={w.expires_at} /> },
@@ -112,7 +112,7 @@ function Slots({ worker }: { worker: Worker }) {
   const shown = Math.min(worker.slots, MOST_SQUARES);
   const busy = Math.min(shown, Math.round((worker.active / Math.max(worker.slots, 1)) * shown) || Math.min(worker.active, 1));
   return (
-    <span class="slots">
+    <span class="slots" style={{ gridTemplateColumns: `repeat(${Math.min(shown, 20)}, 10px)` }}>
       <span class="sr">{worker.active} of {worker.slots} slots are busy</span>
       {Array.from({ length: shown }, (_, n) => {
         const job = n < busy ? worker.running[n] : undefined;

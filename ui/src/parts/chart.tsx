@@ -77,7 +77,7 @@ function draw(place: HTMLElement, legend: HTMLElement, { times, lines, threshold
     legend: { show: false },
     cursor: { sync: { key: SYNC.key }, y: false, points: { size: 6 } },
     scales: { y: { range: (_, __, high) => [0, Math.max(high, threshold ?? 0, 1e-9) * 1.1] } },
-    axes: [{ ...axis, space: 64 }, { ...axis, size: 64, values: (_, splits) => splits.map(unit) }],
+    axes: [{ ...axis, space: 64, size: 28, values: (_, splits) => splits.map(onAxis(times)) }, { ...axis, size: 64, values: (_, splits) => splits.map(unit) }],
     series: [{}, ...lines.map((line) => ({
       label: line.label, stroke: paint(line.colour), width: 1.75, spanGaps: false, points: { show: lonely(line.values), size: 4 },
     }))],
@@ -87,6 +87,13 @@ function draw(place: HTMLElement, legend: HTMLElement, { times, lines, threshold
     },
   };
   return new uPlot(options, [times, ...lines.map((line) => line.values)], place);
+}
+
+/** Hours and minutes; of more than two days, the day. */
+function onAxis(times: number[]): (at: number) => string {
+  const long = (times.at(-1) ?? 0) - (times[0] ?? 0) > 2 * 86_400;
+  const format = new Intl.DateTimeFormat(undefined, long ? { weekday: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  return (at) => format.format(at * 1000);
 }
 
 /** Whether a value stands between two gaps: a line would not show it. */

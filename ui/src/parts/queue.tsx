@@ -17,6 +17,9 @@ export function QueueName({ name }: { name: string }) {
   );
 }
 
+const NAMED = 3;
+
 export function QueueNames({ of }: { of: string[] }) {
-  return <span class="queues">{of.map((name) => <QueueName key={name} name={name} />)}</span>;
+  const more = of.slice(NAMED);
+  return <span class="queues">{of.slice(0, NAMED).map((name) => <QueueName key={name} name={name} />)}{more.length > 0 && <span class="muted" title={more.join(", ")}>+ {more.length}</span>}</span>;
 }
