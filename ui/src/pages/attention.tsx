@@ -14,6 +14,7 @@ import { askPause } from "./queues";
 interface Action { label: string; to?: string; act?: () => void; command?: string }
 export interface Fact { status: string; text: string; cause?: string; actions: Action[] }
 
+const NOBODY: Fact = { status: "degraded", text: "No worker is running: what is enqueued waits until one comes.", actions: [{ label: "worker", command: "penstock worker --app module:app" }] };
 const LAG = 60; // seconds that a relay or a schedule may be late
 
 export function Attention({ health, stats, queues, again }: { health: HealthReport; stats: Stats | undefined; queues: Queue[]; again: () => void }) {
@@ -28,6 +29,7 @@ export function Attention({ health, stats, queues, again }: { health: HealthRepo
     ...(breakers.data?.breakers ?? []).filter((b) => b.state !== "closed").map((b) => broken(b, mayAct ? () => askBreaker(b, "reset", done) : undefined)),
     ...queues.filter((q) => q.paused).map((q) => paused(q, mayAct ? () => askPause(q, done) : undefined)),
     ...queues.filter((q) => q.parked > 0).map(parked),
+    ...(stats?.worker_count === 0 && !health.problems.some((problem) => problem.text.startsWith("no worker")) ? [NOBODY] : []),
     ...firing(alerts.data),
     ...late(stats),
   ];

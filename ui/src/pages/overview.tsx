@@ -39,7 +39,7 @@ export function Overview() {
   );
 }
 
-interface Metric { name: string; value: string; over: boolean; limit: string; to: string; past?: (number | null)[] }
+interface Metric { name: string; value: string; over: boolean; good: string; bad: string; to: string; past: (number | null)[] }
 
 function Metrics({ stats, health }: { stats: Stats; health: HealthReport | undefined }) {
   const span = useSpan();
@@ -51,8 +51,8 @@ function Metrics({ stats, health }: { stats: Stats; health: HealthReport | undef
         <a key={metric.name} class={`card metric ${metric.over ? "over" : ""}`} href={metric.to}>
           <span class="name">{metric.name}</span>
           <span class="value">{metric.value}</span>
-          {metric.past && metric.past.some((v) => v) ? <Spark values={metric.past} label={`${metric.name}, lately`} width={120} /> : <span class="spark" />}
-          <span class="limit">{metric.limit && (metric.over ? `✕ above ${metric.limit}` : `good up to ${metric.limit}`)}</span>
+          {metric.past.some((v) => v) ? <Spark values={metric.past} label={`${metric.name}, lately`} width={120} /> : <span class="spark" />}
+          <span class="limit">{metric.over ? `✕ ${metric.bad}` : metric.good}</span>
         </a>
       ))}
     </div>
@@ -71,12 +71,12 @@ function metrics(stats: Stats, health: HealthReport | undefined, points: Point[]
   const stalled = gauges.map((g) => g.stalled).filter((value): value is number => value !== null);
   const still = stalled.length >= STALLED_LOOKS && stalled.slice(-STALLED_LOOKS).every((value) => value > 0);
   return [
-    { name: "Deepest queue", value: count(depth), over: depth > DEPTH, limit: "1,000", to: href("/queues"), past: gauges.map((g) => g.waiting) },
-    { name: "Run time, p95", value: seconds(time / 1000 || null), over: time > TIME_MS, limit: "30 s", to: href("/jobs", { q: "state:active" }), past: points.map((p) => p.p95_processing_time_ms) },
-    { name: "Error rate", value: percent(errors), over: errors > ERRORS, limit: "5 %", to: href("/dead-letters"), past: points.map((p) => p.error_rate) },
-    { name: "Completed a minute", value: count(Math.round(done)), over: false, limit: "", to: href("/jobs", { q: "state:completed" }), past: points.map((p) => p.throughput_per_minute) },
-    { name: "Dead letters", value: count(stats.dlq_size), over: stats.dlq_size > 100, limit: "100", to: href("/dead-letters"), past: gauges.map((g) => g.dead_letters) },
-    { name: "Workers", value: down ? `${down} down` : count(stats.worker_count), over: down > 0, limit: "0 down", to: href("/workers"), past: gauges.map((g) => g.workers) },
-    { name: "Stalled jobs", value: stalled.length ? count(stalled.at(-1) ?? 0) : "–", over: still, limit: "0 for 5 min", to: href("/jobs", { q: "state:active" }), past: gauges.map((g) => g.stalled) },
+    { name: "Deepest queue", value: count(depth), over: depth > DEPTH, good: "good up to 1,000", bad: "above 1,000", to: href("/queues"), past: gauges.map((g) => g.waiting) },
+    { name: "Run time, p95", value: seconds(time / 1000 || null), over: time > TIME_MS, good: "good up to 30 s", bad: "above 30 s", to: href("/jobs", { q: "state:active" }), past: points.map((p) => p.p95_processing_time_ms) },
+    { name: "Error rate", value: percent(errors), over: errors > ERRORS, good: "good up to 5 %", bad: "above 5 %", to: href("/dead-letters"), past: points.map((p) => p.error_rate) },
+    { name: "Completed/min", value: count(Math.round(done)), over: false, good: "", bad: "", to: href("/jobs", { q: "state:completed" }), past: points.map((p) => p.throughput_per_minute) },
+    { name: "Dead letters", value: count(stats.dlq_size), over: stats.dlq_size > 100, good: "good up to 100", bad: "above 100", to: href("/dead-letters"), past: gauges.map((g) => g.dead_letters) },
+    { name: "Workers", value: down ? `${down} down` : count(stats.worker_count), over: down > 0, good: "none is down", bad: "down", to: href("/workers"), past: gauges.map((g) => g.workers) },
+    { name: "Stalled jobs", value: stalled.length ? count(stalled.at(-1) ?? 0) : "–", over: still, good: "none for 5 min", bad: "for 5 min", to: href("/jobs", { q: "state:active" }), past: gauges.map((g) => g.stalled) },
   ];
 }

@@ -112,7 +112,7 @@ function Slots({ worker }: { worker: Worker }) {
   const shown = Math.min(worker.slots, MOST_SQUARES);
   const busy = Math.min(shown, Math.round((worker.active / Math.max(worker.slots, 1)) * shown) || Math.min(worker.active, 1));
   return (
-    <span class="slots" style={{ gridTemplateColumns: `repeat(${Math.min(shown, 20)}, 10px)` }}>
+    <span class="slots" style={{ gridTemplateColumns: `repeat(${Math.min(shown, 10)}, 10px)` }}>
       <span class="sr">{worker.active} of {worker.slots} slots are busy</span>
       {Array.from({ length: shown }, (_, n) => {
         const job = n < busy ? worker.running[n] : undefined;

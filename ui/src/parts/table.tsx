@@ -22,7 +22,7 @@ export function Table<Row>({ label, columns, rows, keyOf, cursor, foot }: Given<
     <div class="table" tabIndex={0} role="region" aria-label={label}>
       <table>
         <thead>
-          <tr>{columns.map((c) => <th key={c.name} class={c.num ? "num" : undefined} title={c.title} scope="col">{c.name || <span class="sr">Actions</span>}</th>)}</tr>
+          <tr>{columns.map((c) => <th key={c.name} class={c.num ? "num" : c.name ? undefined : "actions"} title={c.title} scope="col">{c.name || <span class="sr">Actions</span>}</th>)}</tr>
         </thead>
         <tbody>
           {rows.map((row, n) => (
