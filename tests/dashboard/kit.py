@@ -19,6 +19,7 @@ from penstock import Context, Penstock, Unrecoverable
 from penstock.model.access import Scope
 from penstock.web import Limits, make_service
 
+expect.set_options(timeout=20_000)  # a machine that runs many tests at once is slow, not wrong
 UNLIMITED = Limits(per_token=None, per_address=None, wrong_tokens=None)
 HOSTILE = "<img src=x onerror=alert(1)></script><svg onload=alert(1)>\u202ejavascript:alert(1)"
 

@@ -5,7 +5,7 @@ import { href, useRoute } from "../lib/route";
 import { useWho } from "../lib/session";
 import type { Lane, Plan } from "../lib/sights";
 import type { Schedule, ScheduleDetail as Detail, Tick } from "../lib/types";
-import { quoted, seconds, short } from "../lib/words";
+import { exactly, quoted, seconds, short } from "../lib/words";
 import { ask } from "../parts/ask";
 import { Spark } from "../parts/chart";
 import { QueueName } from "../parts/queue";
@@ -106,7 +106,7 @@ export function ScheduleDetail({ id }: { id: string }) {
           <h2>The next runs</h2>
           {data.runs.length ? <Table label="The next runs" rows={data.runs} keyOf={(r) => r.at} columns={[
             { name: "In its zone", show: (r) => <span title={data.tz ?? "UTC"}>{r.there.slice(0, 16).replace("T", " ")}</span> },
-            { name: "Yours", show: (r) => <time dateTime={r.at}>{new Date(r.at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}</time> },
+            { name: "Yours", show: (r) => <time dateTime={r.at} title={exactly(r.at)}>{new Date(r.at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}</time> },
             { name: "UTC", show: (r) => r.at.slice(0, 16).replace("T", " ") },
             { name: "In", show: (r) => <Ago at={r.at} /> },
             { name: "Note", show: (r) => r.note ? <span class="pill warn">{r.note}</span> : "" },
