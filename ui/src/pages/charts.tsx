@@ -29,7 +29,7 @@ export function Spans() {
 }
 
 export const useSeries = (span: string, queue?: string) =>
-  useLoad(() => get<{ points: Point[] }>("/stats/series", { span, queue }), [span, queue], 15_000, false);
+  useLoad(() => get<{ points: Point[] }>("/stats/series", { span, queue }), [span, queue], span === "hour" ? 5_000 : 30_000, false);
 
 /** What stood is kept by the minute, and told for a day at most. */
 export const useGauges = (span: string, queue?: string) =>
