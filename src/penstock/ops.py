@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -60,6 +61,7 @@ from penstock.timetable import Timetable
 from penstock.tokens import Tokens
 from penstock.veil import Veil
 from penstock.why import Explanation, explain, explain_away, explain_record, gather
+from penstock.workforce import Workforce
 
 __all__ = [
     "MAX_PAGE",
@@ -102,6 +104,7 @@ class Ops(DeadLetters):
         self.bulk = Bulk(engine, self.audit)
         self._veil = Veil(registry, lifted=reveal)
         self.timetable = Timetable(engine, registry, self.audit, self._veil)
+        self.workforce = Workforce(engine, self.audit)
         self.flows = Flows(engine, self.audit, self._veil)
         self._searching = Searching(engine, registry)
         self.matching = Matching(engine, self.audit, self._searching, self._veil)
@@ -327,14 +330,22 @@ class Ops(DeadLetters):
         parked: Counter[str] = Counter()
         for lane in await self._engine.parked():
             parked[lane.queue] += lane.jobs
+        serving = Counter(
+            queue for worker in await self._engine.workers() if worker.claims for queue in worker.queues
+        )
         names = sorted({*known, *self._registry.queues})
-        return [self._queue_row(name, known.get(name), parked[name]) for name in names]
+        return [self._queue_row(name, known.get(name), parked[name], serving[name]) for name in names]
 
-    def _queue_row(self, name: str, state: QueueState | None, parked: int) -> QueueRow:
-        declared = name in self._registry.queues
-        if state is None:
-            return QueueRow(name, declared, paused=False, counts={})
-        return QueueRow(name, declared, state.paused, state.counts, parked)
+    def _queue_row(self, name: str, state: QueueState | None, parked: int, workers: int) -> QueueRow:
+        declared = self._registry.queues.get(name)
+        row = QueueRow(name, declared is not None, paused=False, counts={}, parked=parked, workers=workers)
+        if state is not None:
+            row = replace(row, paused=state.paused, counts=state.counts)
+        if declared is None:
+            return row
+        return replace(
+            row, concurrency=declared.concurrency, limit=declared.limit, rate_key=declared.rate_key
+        )
 
     async def pause(self, queue: str) -> None:
         """Stop claims from a queue, for every worker; what runs goes on."""
@@ -355,6 +366,11 @@ class Ops(DeadLetters):
     async def overview(self) -> Overview:
         """Everything at one glance; an engine that is away is told, not raised."""
         return await overview.look(self._engine, self.health)
+
+    async def running(self) -> Mapping[str, Sequence[Job]]:
+        """What runs, by worker, the longest first; of all that do the latest overview.RUNNING_SEEN."""
+        found = await overview.running(self._engine)
+        return {worker: self._veil.over_all(jobs) for worker, jobs in found.items()}
 
     async def workers(self) -> list[WorkerInfo]:
         """Every worker that is registered, alive or about to be rescued."""

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
 import uvicorn
 from playwright.async_api import Browser, Page, async_playwright, expect
@@ -19,6 +20,7 @@ from penstock import Context, Penstock, Unrecoverable
 from penstock.model.access import Scope
 from penstock.web import Limits, make_service
 
+expect.set_options(timeout=20_000)  # a machine that runs many tests at once is slow, not wrong
 UNLIMITED = Limits(per_token=None, per_address=None, wrong_tokens=None)
 HOSTILE = "<img src=x onerror=alert(1)></script><svg onload=alert(1)>\u202ejavascript:alert(1)"
 
@@ -41,6 +43,17 @@ def make_shop(folder: Path) -> Penstock:
         raise Unrecoverable(text)
 
     add_jobs(app)
+    app.queue("parcels", max_active=50)
+
+    @app.task(queue="parcels", name="deliver", concurrency=1, rate_key="{tenant}")
+    async def deliver(
+        tenant: str, how: Literal["post", "courier"], express: bool = False, lines: list[int] | None = None
+    ) -> None:
+        """Delivers a parcel."""
+
+    berlin: Any = {"tz": "Europe/Berlin"}
+    app.schedule("gather", send_receipt.call(order_id=2), cron="30 2 * * *", **berlin)
+    app.schedule("publish", send_receipt.call(order_id=3), cron="0 4 * * *", after=["gather"], **berlin)
     app.schedule("nightly", send_receipt.call(order_id=1), cron="0 3 * * *", tz="America/Sao_Paulo")
     return app
 

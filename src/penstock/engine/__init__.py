@@ -10,6 +10,10 @@ fresh random token. Every settle and progress is conditional on id, token and st
 is told so (`accepted` is False), and nothing changes. Expiry of a worker is final: once its row has been
 taken by a rescue, or has passed its time, it can claim nothing, and `beat` answers `given_up`.
 
+**Orders.** A person may order a worker to claim nothing more, or to end: `order_worker` keeps that with the
+worker's row, each heartbeat brings it, and it goes with the worker. The last order stands; None takes it
+back.
+
 **Time.** The engine's own clock judges every stored instant, unless the injected `clock` answers (tests).
 Durations cross this interface on the way in, instants only on the way out.
 
@@ -184,6 +188,7 @@ from penstock.engine.running import (
     Claimed,
     Grip,
     Judge,
+    Order,
     Orders,
     Rescued,
     Settled,
@@ -243,6 +248,7 @@ __all__ = [
     "Minute",
     "Note",
     "OnLent",
+    "Order",
     "Orders",
     "Overlap",
     "Parked",
@@ -298,8 +304,11 @@ class Engine(Protocol):
     async def register(self, worker: WorkerInfo, ttl: float) -> None:
         """Announce a worker, alive for `ttl` seconds."""
 
-    async def beat(self, worker: str, ttl: float) -> Orders:
-        """Keep a worker alive for `ttl` seconds more and bring back its orders."""
+    async def beat(self, worker: str, ttl: float, memory: int | None = None) -> Orders:
+        """Keep a worker alive for `ttl` seconds more and bring back its orders.
+
+        `memory` is how many bytes its process has, where that is known.
+        """
         ...
 
     async def claim(self, want: Want) -> Claimed:
@@ -445,6 +454,10 @@ class Engine(Protocol):
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         """Stop or resume claims from a queue, for every worker."""
+
+    async def order_worker(self, worker: str, order: Order | None) -> bool:
+        """Order a worker by its next heartbeat, or take the order back; False where it is not alive."""
+        ...
 
     # -- declare --------------------------------------------------------------------------------------
     async def put_groups(self, groups: Sequence[Group]) -> None:

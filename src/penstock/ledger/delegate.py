@@ -26,6 +26,7 @@ from penstock.engine import (
     LimitState,
     Minute,
     Note,
+    Order,
     Orders,
     Parked,
     QueueState,
@@ -67,8 +68,11 @@ class Delegate(ABC):
     async def register(self, worker: WorkerInfo, ttl: float) -> None:
         await (await self._engine()).register(worker, ttl)
 
-    async def beat(self, worker: str, ttl: float) -> Orders:
-        return await (await self._engine()).beat(worker, ttl)
+    async def beat(self, worker: str, ttl: float, memory: int | None = None) -> Orders:
+        return await (await self._engine()).beat(worker, ttl, memory)
+
+    async def order_worker(self, worker: str, order: Order | None) -> bool:
+        return await (await self._engine()).order_worker(worker, order)
 
     async def progress(self, job_id: str, token: str, progress: str) -> bool:
         return await (await self._engine()).progress(job_id, token, progress)

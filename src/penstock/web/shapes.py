@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
+from penstock.engine import Order
 from penstock.model.access import Scope
 from penstock.model.errors import MAX_SECONDS
 from penstock.model.names import MAX_TEXT
@@ -212,6 +213,11 @@ class QueueView(BaseModel):
     paused: bool
     counts: dict[State, int]
     parked: Count
+    concurrency: int | None  # at once in each worker; None: as many as it has slots
+    max_active: int | None  # over all workers
+    rate: str | None  # as it was declared
+    rate_key: str | None  # for each of these keys by itself
+    workers: Count  # alive, that claim from it
 
 
 class Queues(BaseModel):
@@ -223,6 +229,16 @@ class PausedView(BaseModel):
     paused: bool
 
 
+class RunningView(BaseModel):
+    """A job that a worker runs."""
+
+    job_id: str
+    task: str
+    queue: str
+    since: datetime | None
+    progress: dict[str, Any] | None
+
+
 class WorkerView(BaseModel):
     id: str
     name: str
@@ -232,10 +248,41 @@ class WorkerView(BaseModel):
     alive: bool
     started_at: datetime | None
     expires_at: datetime | None
+    order: Order | None  # what a person has told it to do
+    memory: int | None  # bytes
+    running: list[RunningView]  # of the latest 200 jobs that run anywhere, the longest first
+
+
+class TakenBackView(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    job_id: str
+    task: str
+    state: State  # that it was put into
+
+
+class LostView(BaseModel):
+    """A worker that was lost in the last hour, and what was taken back from it."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    name: str | None  # None: only its heartbeat was missed
+    at: datetime
+    why: str
+    rescued: Count
+    jobs: list[TakenBackView]  # the first of them
 
 
 class Workers(BaseModel):
     workers: list[WorkerView]
+    lost: list[LostView]
+
+
+class OrderedView(BaseModel):
+    id: str
+    name: str
+    order: Order | None
 
 
 class BreakerView(BaseModel):
@@ -294,6 +341,7 @@ class TickView(BaseModel):
     fired_at: datetime
     job_id: str | None
     note: str | None
+    state: State | None  # of its job; None: there is no record of one
 
 
 class ScheduleDetail(ScheduleView):

@@ -3,7 +3,7 @@ import { useEffect, useLayoutEffect } from "preact/hooks";
 import { go, href } from "./route";
 
 const PLACES: Record<string, string> = {
-  o: "/", j: "/jobs", d: "/dead-letters", q: "/queues", s: "/schedules", w: "/workers", l: "/limits", a: "/alerts", t: "/tasks",
+  o: "/", j: "/jobs", d: "/dead-letters", q: "/queues", s: "/schedules", w: "/workers", l: "/limits", a: "/alerts", t: "/tasks", u: "/audit", h: "/health",
 };
 type Move = (key: string) => void;
 let list: Move | undefined;

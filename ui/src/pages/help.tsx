@@ -1,7 +1,7 @@
 const KEYS: [string, string][] = [
   ["/", "search"], ["j k", "down and up in a list"], ["Enter o", "open the row"], ["x", "choose the row"],
   ["g o", "overview"], ["g j", "jobs"], ["g d", "dead letters"], ["g q", "queues"], ["g s", "schedules"],
-  ["g w", "workers"], ["g l", "limits and breakers"], ["g a", "alerts"], ["g t", "tasks"], ["?", "this page"],
+  ["g w", "workers"], ["g l", "limits and breakers"], ["g a", "alerts"], ["g t", "tasks"], ["g u", "audit"], ["g h", "health"], ["?", "this page"],
 ];
 const SEARCH: [string, string][] = [
   ["0190f0aa-…", "a job by its id"],

@@ -14,6 +14,7 @@ from penstock.engine import (
     Finding,
     Grip,
     Judge,
+    Order,
     Orders,
     Recovery,
     Rescued,
@@ -90,15 +91,17 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
             "register", worker.id.encode(), number(micro(ttl)), started, json.dumps(about).encode()
         )
 
-    async def beat(self, worker: str, ttl: float) -> Orders:
-        orders = await self._do("beat", worker.encode(), number(micro(ttl)))
+    async def beat(self, worker: str, ttl: float, memory: int | None = None) -> Orders:
+        size = b"" if memory is None else number(memory)
+        orders = await self._do("beat", worker.encode(), number(micro(ttl)), size)
         if orders is None:
             return Orders(given_up=True)
-        paused, cancel, watched = orders
+        paused, cancel, watched, ordered = orders
         stops = [
             CancelOrder(text_id(raw), token.hex()) for raw, token in zip(*[iter(cancel)] * 2, strict=True)
         ]
-        return Orders(False, tuple(stops), frozenset(queue.decode() for queue in paused), watched == 1)
+        names = frozenset(queue.decode() for queue in paused)
+        return Orders(False, tuple(stops), names, watched == 1, Order(ordered.decode()) if ordered else None)
 
     async def claim(self, want: Want) -> Claimed:
         wanted = Wanted(want)
@@ -242,6 +245,10 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         await self._do("set_paused", queue.encode(), b"1" if paused else b"0")
+
+    async def order_worker(self, worker: str, order: Order | None) -> bool:
+        told = b"" if order is None else order.value.encode()
+        return bool(await self._do("order_worker", worker.encode(), told) == 1)
 
     async def _count(self, verb: str, *arguments: bytes) -> int:
         count: int = await self._do(verb, *arguments)

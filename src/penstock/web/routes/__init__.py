@@ -24,9 +24,10 @@ from penstock.web.routes import (
     stats,
     tasks,
     why,
+    workers,
 )
 
 ROUTES = (
-    enqueue, matching, jobs, events, why, dead, queues, schedules, limits, breakers, flows, tasks, alerts,
+    enqueue, matching, jobs, events, why, dead, queues, workers, schedules, limits, breakers, flows, tasks, alerts,
     audit, health, stats, hooks, session, openapi,
 )  # fmt: skip
