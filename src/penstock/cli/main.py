@@ -12,6 +12,7 @@ import typer
 
 from penstock.cli import (
     alerts,
+    dev,
     dlq,
     doctor,
     effects,
@@ -49,6 +50,7 @@ app = typer.Typer(
 )
 for group in (
     work,
+    dev,
     serving,
     inspect,
     why,
