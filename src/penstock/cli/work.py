@@ -115,11 +115,21 @@ async def _supervise(options: SupervisorOptions, beside: Beside) -> int:
     return code
 
 
-def demo() -> None:
-    """Watch a few hundred jobs run, retry, crash and recover."""
+def demo(
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Port of the dashboard; else 8000 or the next free")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=1, help="End after so long; else on Ctrl-C, or with the story's end")
+    ] = None,
+) -> None:
+    """Watch the jobs of a shop run, retry, crash and recover.
+
+    The shop goes on until Ctrl-C. Where nobody watches, as in CI, it ends when all of it was shown once.
+    """
     from penstock.cli.demo import run  # noqa: PLC0415 - what it shows with is slow to load
 
-    raise typer.Exit(run())
+    raise typer.Exit(run(port, seconds))
 
 
 def configure_logs(level: str, style: str = "console") -> None:
