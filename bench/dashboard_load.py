@@ -50,7 +50,7 @@ _DEAD = """
 insert into {schema}.dead_letters (
   job_id, queue, task, args, is_unique, priority, max_attempts, owner, reason, error, attempts, ran_for,
   failed_at)
-select id, queue, task, args, false, 3, 3, owner, 'attempts used up', errors -> 0, 3, 1.5, finished_at
+select id, queue, task, args, false, 3, 3, owner, 'exhausted', errors -> 0, 3, 1.5, finished_at
 from {schema}.finished where state = 'failed'
 """
 _COUNTS = """
