@@ -67,6 +67,14 @@ select date_trunc('minute', now(), 'UTC') - m * interval '1 minute', 'q' || t % 
     'run:8', 4 + m % 20, 'run:10', 1)
 from generate_series(0, 7 * 1440) m, generate_series(0, {tasks} - 1) t
 """
+_QUARTERS = """
+insert into {schema}.quarters (at, queue, measures)
+select date_bin('15 minutes', now(), '1970-01-01 00:00:00+00') - m * interval '15 minutes', 'q' || q,
+  jsonb_build_object('completed', 2000 + m % 90, 'failed', m % 30, 'retried', m % 50, 'wait_sum', 900.5,
+    'run_sum', 1520.25, 'wait:3', 2000, 'wait:5', 800 + m % 20, 'wait:7', 20, 'run:6', 2500,
+    'run:8', 400 + m % 20, 'run:10', 10)
+from generate_series(0, 7 * 96) m, generate_series(0, {queues} - 1) q
+"""
 _AUDIT = """
 insert into {schema}.notes (kind, key, body, version, at)
 select 'audit', {id}::text, json_build_object('who', 'token:ops:' || n % 9, 'via', 'http',
@@ -94,6 +102,7 @@ async def load(place: Place, size: Size) -> None:
             (_DEAD, "", 0),
             (_COUNTS, "", 0),
             (_MINUTES, "", 0),
+            (_QUARTERS, "", 0),
             (_AUDIT, _WEEK, 20_000),
         ):
             session.execute(_written(text, place.schema, at.replace("{rows}", str(rows)), rows).encode())
