@@ -16,7 +16,7 @@ from penstock.cli.common import load
 from penstock.cli.output import complain, say
 from penstock.cli.serving import PORT, say_where
 from penstock.logs import LogFormat
-from penstock.model.errors import EngineError, MissingExtra, PenstockError
+from penstock.model.errors import MissingExtra, PenstockError
 from penstock.runtime.child import loop_factory
 from penstock.runtime.orphan import die_with_parent
 
@@ -47,7 +47,7 @@ async def say_how_to_enter(app: Penstock, door: socket.socket) -> None:
     from penstock.web.serving import address  # noqa: PLC0415 - as above
 
     here, invitation = Actor.here("cli"), None
-    with contextlib.suppress(EngineError):  # what is wrong with the engine the worker tells
+    with contextlib.suppress(PenstockError):  # what is wrong with the engine the worker tells
         async with app:
             invitation = await app.ops_as(here).sessions.invite(here.who)
     say_where(address(door), invitation)
