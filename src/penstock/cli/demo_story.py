@@ -84,7 +84,7 @@ class Story:
         shop.mark(shop.GATEWAY, away=False)
         self._tell("The gateway is back: one message tries it, and the breaker closes.")
         await self._until(lambda: self._breaker_is(Circuit.CLOSED))
-        self._tell("The messages go out, five a second. No attempt was spent.")
+        self._tell("The messages go out, five a second; while they waited they spent no attempt.")
 
     async def _outages(self) -> None:
         while True:
