@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import shutil
 import subprocess
 import sys
@@ -81,9 +80,8 @@ async def _measure(place: Place, paths: list[str]) -> list[Visit]:
 @asynccontextmanager
 async def _served(place: Place) -> AsyncIterator[str]:
     door = listen("127.0.0.1", 0)
-    env = {**os.environ, "PENSTOCK_URL": place.url, "PENSTOCK_SCHEMA_NAME": place.schema}
-    command = [sys.executable, "-m", "bench.dashboard_app", str(door.fileno())]
-    server = subprocess.Popen(command, env=env, pass_fds=(door.fileno(),))
+    command = [sys.executable, "-m", "bench.dashboard_app", str(door.fileno()), place.url, place.schema]
+    server = subprocess.Popen(command, pass_fds=(door.fileno(),))
     try:
         yield address(door)
     finally:
@@ -117,7 +115,7 @@ class _Watching:
         self.last = 0.0  # when the latest answer was there
         self._open: set[Request] = set()
         page.on("request", lambda request: self._open.add(request) if _counts(request) else None)
-        page.on("requestfailed", self._open.discard)
+        page.on("requestfailed", self._gone)
         page.on("requestfinished", lambda request: asyncio.ensure_future(self._told(request)))
 
     async def visit(self, url: str, path: str) -> Visit:
@@ -129,6 +127,9 @@ class _Watching:
         while self._open or time.perf_counter() - self.last < QUIET:
             await asyncio.sleep(0.01)
         return Visit(path, (max(shown, self.last) - began) * 1_000, self.calls)
+
+    def _gone(self, request: Request) -> None:
+        self._open.discard(request)
 
     async def _told(self, request: Request) -> None:
         if not _counts(request):

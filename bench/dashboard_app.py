@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 import time
@@ -61,7 +60,7 @@ class Timed:
 
 
 def main() -> None:
-    app = make(os.environ["PENSTOCK_URL"], os.environ["PENSTOCK_SCHEMA_NAME"])
+    app = make(sys.argv[2], sys.argv[3])
     service = make_service(app, limits=Limits(per_token=None, per_address=None))
     service.add_middleware(Timed)
     loops.run(serve(service, socket.socket(fileno=int(sys.argv[1])), "warning"))
