@@ -129,18 +129,25 @@ async def _shop(app: Penstock, door: socket.socket | None) -> AsyncIterator[None
     )
     supervisor = Supervisor(options, open_engine)
     working = asyncio.create_task(supervisor.run())
-    serving = None if door is None else asyncio.create_task(_service(door).run())
-    try:
+    async with _dashboard(door):
+        try:
+            yield
+        finally:
+            supervisor.stop()
+            await working
+
+
+@contextlib.asynccontextmanager
+async def _dashboard(door: socket.socket | None) -> AsyncIterator[None]:
+    if door is None:
         yield
-    finally:
-        supervisor.stop()
-        await working
-        if serving is not None:
+        return
+    with door:
+        serving = asyncio.create_task(ServiceProcess(TASKS, door, "CRITICAL", "console").run())
+        try:
+            yield
+        finally:
             await _cancel(serving)
-
-
-def _service(door: socket.socket) -> ServiceProcess:
-    return ServiceProcess(TASKS, door, "CRITICAL", "console")
 
 
 async def _cancel(*tasks: asyncio.Task[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine, Iterable
 from typing import Annotated, Any
 
@@ -33,7 +34,7 @@ def dev(
     log_level: LevelOption = "info",
     log_format: FormatOption = "console",
 ) -> None:
-    """Run a worker, the API and the dashboard, restarted when code changes.
+    """Run worker, API and dashboard; they reload when code changes.
 
     The dashboard's address that it prints signs one browser in; nobody else at this machine is let in.
     Where the app has an outbox, a relay runs beside them.
@@ -42,9 +43,6 @@ def dev(
     penstock = load(ref)
     known = counted(len(penstock.tasks), "task")
     say(f"Penstock on {penstock.safe_url}; {known}. Reloads on change. Ctrl-C ends.")
-    door = open_door(port)
-    if door is not None:
-        asyncio.run(say_how_to_enter(penstock, door))
     wishes: dict[str, Any] = {"grace": 5.0, "tables": True}
     options = SupervisorOptions(
         app_ref=ref,
@@ -54,8 +52,12 @@ def dev(
         log_format=known_format(log_format),
     )
     relay = None if penstock.settings.outbox is None else penstock.relay()
-    service = None if door is None else ServiceProcess(ref, door, options.log_level, options.log_format)
-    run_worker(options, lambda supervisor: _beside(supervisor, service, relay))
+    with open_door(port) or contextlib.nullcontext() as door:
+        service = None
+        if door is not None:
+            asyncio.run(say_how_to_enter(penstock, door))
+            service = ServiceProcess(ref, door, options.log_level, options.log_format)
+        run_worker(options, lambda supervisor: _beside(supervisor, service, relay))
 
 
 def _beside(
