@@ -100,7 +100,7 @@ class Ops(DeadLetters):
         self._registry = registry
         self.audit = Audit(engine, actor or Actor.here("python"))
         self.tokens = Tokens(engine, self.audit)
-        self.sessions = Sessions(engine, self.tokens)
+        self.sessions = Sessions(engine, self.tokens, self.audit)
         self.bulk = Bulk(engine, self.audit)
         self._veil = Veil(registry, lifted=reveal)
         self.timetable = Timetable(engine, registry, self.audit, self._veil)

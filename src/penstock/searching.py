@@ -13,7 +13,7 @@ from penstock.model.values import readable
 from penstock.tasks.registry import Registry
 
 MOST = 5_000  # jobs looked at for one page
-STEP = 200
+STEP = 1_000
 MAX_ARGS = 5
 
 

@@ -14,6 +14,8 @@ from typing import Any, Literal
 
 import uvicorn
 from playwright.async_api import Browser, Page, async_playwright, expect
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from dashboard.jobs_kit import add_jobs
 from penstock import Context, Penstock, Unrecoverable
@@ -116,11 +118,13 @@ async def tokens(app: Penstock) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def serving(app: Penstock) -> AsyncIterator[str]:
+async def serving(app: Penstock, prefix: str = "") -> AsyncIterator[str]:
+    """The service on a socket; with a prefix, mounted in an app of somebody's own."""
+    service = make_service(app, limits=UNLIMITED)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
-            make_service(app, limits=UNLIMITED),
+            Starlette(routes=[Mount(prefix, service)]) if prefix else service,
             log_level="warning",
             access_log=False,
             timeout_graceful_shutdown=1,
@@ -128,7 +132,7 @@ async def serving(app: Penstock) -> AsyncIterator[str]:
         server = uvicorn.Server(config)
         running = asyncio.create_task(server.serve(sockets=[listener]))
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}{prefix}"
         finally:
             server.should_exit = True
             await running

@@ -134,9 +134,9 @@ number that this feed has not come to yet, or was never at: that of an engine th
 best effort: what is told twice is there twice, and after an unknown outcome it is not told again.
 
 **Samples** are what workers have counted since they last told. `count` adds them to the minute that it is by
-the engine's clock, and to the totals, which only grow. Minutes are kept for SERIES_KEPT seconds; `tidy` drops
-older ones, in bounded steps. What is counted twice is there twice: after an unknown outcome it is not counted
-again.
+the engine's clock, to the quarter of an hour that it is, all tasks of a queue together, and to the totals,
+which only grow. Minutes and quarters are kept for SERIES_KEPT seconds; `tidy` drops older ones, in bounded
+steps. What is counted twice is there twice: after an unknown outcome it is not counted again.
 
 **Standing.** How many of its lane are claimed before a job is counted as far as asked and no further; limits
 and other lanes are not looked at. `oldest_at` of a queue is the earliest due time of the first jobs, by rank,
@@ -167,7 +167,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from penstock.engine.counting import SERIES_KEPT, Minute, Sample
+from penstock.engine.counting import SERIES_KEPT, Minute, Quarter, Sample
 from penstock.engine.effects import Effect, EffectFilter, EffectName, EffectRecord
 from penstock.engine.feeding import FEED_KEPT, FeedPage, JobEvent
 from penstock.engine.limiting import DECLARED_FOR, Entry, Group, GroupState, LaneState, LimitState
@@ -252,6 +252,7 @@ __all__ = [
     "Orders",
     "Overlap",
     "Parked",
+    "Quarter",
     "QueueState",
     "Reconciled",
     "Recovery",
@@ -525,12 +526,16 @@ class Engine(Protocol):
         ...
 
     async def count(self, samples: Sequence[Sample]) -> None:
-        """Add to the minute that it is, and to the totals; MAX_SAMPLES at once."""
+        """Add to the minute and the quarter that it is, and to the totals; MAX_SAMPLES at once."""
 
     async def series(self, since: datetime, until: datetime, queue: str | None = None) -> list[Minute]:
         """What was counted in the minutes that began at or after the first and before the second, by time,
         queue and task.
         """
+        ...
+
+    async def quarters(self, since: datetime, until: datetime, queue: str | None = None) -> list[Quarter]:
+        """As `series`, of quarters of an hour and whole queues: of a week there are few enough to show."""
         ...
 
     async def totals(self) -> list[Sample]:

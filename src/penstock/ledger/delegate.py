@@ -29,6 +29,7 @@ from penstock.engine import (
     Order,
     Orders,
     Parked,
+    Quarter,
     QueueState,
     Sample,
     ScheduleRow,
@@ -214,6 +215,9 @@ class Delegate(ABC):
 
     async def series(self, since: datetime, until: datetime, queue: str | None = None) -> list[Minute]:
         return await (await self._engine()).series(since, until, queue)
+
+    async def quarters(self, since: datetime, until: datetime, queue: str | None = None) -> list[Quarter]:
+        return await (await self._engine()).quarters(since, until, queue)
 
     async def totals(self) -> list[Sample]:
         return await (await self._engine()).totals()

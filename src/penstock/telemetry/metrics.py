@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from penstock.engine import Engine, Minute, QueueState, Sample
+from penstock.engine.counting import QUARTER
 from penstock.model.errors import InvalidOption, PenstockError
 from penstock.model.histogram import BUCKETS, quantile
 from penstock.model.states import State
@@ -164,9 +165,10 @@ class Metrics:
         now = self._now().timestamp()
         first = now // step * step + step - length
         sums: list[Sums] = [{} for _ in range(round(length / step))]
-        for minute in await self._engine.series(_at(first), _at(now + MINUTE), queue):
-            k = min(int((minute.at.timestamp() - first) // step), len(sums) - 1)
-            _add(sums[k], minute.measures)
+        ask = self._engine.series if step < QUARTER else self._engine.quarters
+        for counted in await ask(_at(first), _at(now + MINUTE), queue):
+            k = min(int((counted.at.timestamp() - first) // step), len(sums) - 1)
+            _add(sums[k], counted.measures)
         return [Point.of(found, step, at=_at(first + k * step)) for k, found in enumerate(sums)]
 
     async def lately(self) -> dict[str, list[float]]:

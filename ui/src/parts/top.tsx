@@ -72,7 +72,7 @@ function Me() {
     <span class="line wide">
       <span class="pill">{who.engine}</span>
       <span class="muted" title={who.scopes.join(", ")}>{who.name}</span>
-      {!who.name.startsWith("local:") && <button type="button" class="plain small" onClick={() => void who.leave()}>Sign out</button>}
+      {who.proof && <button type="button" class="plain small" onClick={() => void who.leave()}>Sign out</button>}
     </span>
   );
 }
