@@ -26,6 +26,8 @@ from penstock.engine import (
     Reconciled,
     WorkerInfo,
 )
+from penstock.feed.events import cancelled
+from penstock.feed.publisher import tell_at_once
 from penstock.flows import Flows
 from penstock.health import HealthCheck
 from penstock.model.breaker import BreakerState, Circuit
@@ -252,6 +254,8 @@ class Ops(DeadLetters):
             change.before = {"state": before.state}
             state = await self._cancel(before, reason)
             change.after = {"state": state}
+        if state is State.CANCELLED:
+            await tell_at_once(self._engine, [cancelled(before)])
         return Cancelled(job_id, state)
 
     async def _cancel(self, before: Job, reason: str) -> State:
@@ -320,6 +324,10 @@ class Ops(DeadLetters):
     async def overview(self) -> Overview:
         """Everything at one glance; an engine that is away is told, not raised."""
         return await overview.look(self._engine, self.health)
+
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        """How many jobs of an owner have not ended, counted up to `most`."""
+        return await self._engine.unfinished_of(owner, most)
 
     async def workers(self) -> list[WorkerInfo]:
         """Every worker that is registered, alive or about to be rescued."""

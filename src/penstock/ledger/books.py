@@ -261,6 +261,11 @@ class Books:
         ((unfinished, waiting),) = (await self.database.run([Say("count", {})]))[0]
         return int(unfinished), int(waiting)
 
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        """How many of an owner have not ended, also those that were not dispatched."""
+        (rows,) = await self.database.run([Say("unfinished_of", {"owner": owner, "most": most})])
+        return int(rows[0][0])
+
     async def _do(self, name: str, values: dict[str, Any]) -> None:
         if values.get("rows") != "[]":
             await self.database.run([Say(name, values)])

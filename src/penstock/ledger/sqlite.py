@@ -28,7 +28,7 @@ from penstock.model.errors import EngineError, InvalidOption, SchemaMissing, Sch
 T = TypeVar("T")
 
 _TABLES = "select name from sqlite_master where type = 'table' and name like 'penstock%'"
-_TIMES = ("created_at", "started_at", "finished_at", "updated_at", "due_at", "expires_at", "next_at")
+_TIMES = ("at", "created_at", "started_at", "finished_at", "updated_at", "due_at", "expires_at", "next_at")
 
 
 class _File(Store):
@@ -128,7 +128,7 @@ class SqliteLedger:
         finally:
             file.close()
 
-    async def run(self, says: Sequence[Say]) -> list[Rows]:
+    async def run(self, says: Sequence[Say], *, repeatable: bool = True) -> list[Rows]:  # noqa: ARG002
         return await self._write(lambda tx: [self._rows(tx, say) for say in says])
 
     async def changed(self, say: Say) -> int:

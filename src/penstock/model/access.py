@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from penstock.model.limits import Limit
 
+MAX_QUOTA = 1_000_000  # jobs of one owner: they are counted
 EVERYBODY = "*"  # the owner of a token that sees the jobs of all
 
 
@@ -28,6 +29,7 @@ class Principal:
     scopes: frozenset[Scope]
     owner: str | None = None  # whose jobs it sees: nobody's where there is none
     rate: Limit | None = None  # of its own, in the place of the service's
+    max_waiting: int | None = None  # jobs of its owner that have not ended; None: as the app's settings say
 
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes or Scope.ADMIN in self.scopes
