@@ -75,6 +75,9 @@ coverage: $(VENV)/.dev ## Run the tests with coverage; fail below 95 % in model,
 bench: $(VENV)/.dev ## Measure enqueue, drain, latency and idle cost beside the raw limit
 	$(BIN)/python -m bench
 
+bench-http: $(VENV)/.dev ## Measure enqueueing over HTTP into PostgreSQL on one core, and kill the server in the middle
+	$(BIN)/python -m bench.http
+
 bench-scale: $(VENV)/.dev ## Measure the claim with 1 M waiting and 5 M finished jobs
 	$(BIN)/python -m bench.scale
 

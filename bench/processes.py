@@ -92,6 +92,11 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
+def cpu_seconds(pid: int) -> float:
+    """Of one process, since it began."""
+    return _cpu_ticks(pid) / _TICK
+
+
 def _cpu_ticks(pid: int) -> int:
     # After the name, which may hold anything but ends at the last parenthesis: utime and stime.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

@@ -45,6 +45,7 @@ def _chosen(value: str) -> tuple[str, int] | None:
 
 
 _chosen_at = _chosen(os.environ.get(VARIABLE, ""))
+chosen = _chosen_at is not None  # to be looked at where every job passes
 _passed = 0
 
 
@@ -65,5 +66,6 @@ def _pass(point: str) -> None:
 
 def choose(value: str) -> None:
     """As if the variable were set: for a process that was forked with its modules loaded."""
-    global _chosen_at, _passed
+    global _chosen_at, _passed, chosen  # noqa: PLW0603 - as above
     _chosen_at, _passed = _chosen(value), 0
+    chosen = _chosen_at is not None

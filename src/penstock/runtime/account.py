@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from typing import TypeAlias
 
 from penstock.engine import Engine, Expired, Judge, Rescued, Sample, Settlement
 from penstock.engine.counting import MAX_SAMPLES
@@ -27,6 +28,7 @@ log = logging.getLogger("penstock.worker")
 TELL_EVERY = 10.0  # seconds between two tellings
 PATIENCE = 2.0  # seconds that a telling may take
 
+Unsettled: TypeAlias = tuple[Claim, float, Stop | None]  # when it began, by this process's clock
 Now = Callable[[], float]  # seconds since the epoch, as near to the engine's clock as can be
 
 
@@ -42,7 +44,8 @@ class Account:
         self._tally = Tally() if counts else None
         self._meter = run_meter() if counts else None
         self._untold: list[Sample] = []  # what the engine was away for
-        self._ended: dict[str, tuple[Claim, float, Stop | None]] = {}  # by token: not written yet
+        self.unsettled: dict[str, Unsettled] = {}  # by token: runs count when their end is accepted
+        self.attentive = True  # somebody is told of what goes well: looked at where every job passes
 
     # -- what is told to it -------------------------------------------------------------------------
     def started(self, claim: Claim) -> None:
@@ -57,48 +60,56 @@ class Account:
         if self._feed.on:
             self._feed.tell(live.progress(claim, progress))
 
-    def ended(self, running: Running) -> None:
-        """A run ended; it counts when its end is accepted."""
-        claim = running.claim
-        self._ended[claim.token] = (claim, self._now(), running.stop)
+    def look(self) -> None:
+        """See whether anybody is told of what goes well."""
+        self.attentive = self._feed.on or events.are_told()
 
     def settled(self, ends: Sequence[Settlement], accepted: Sequence[bool]) -> None:
         """The engine has answered for each end."""
-        taken, tally, meter = self._ended.pop, self._tally, self._meter
-        told, watched = events.are_told(), self._feed.on
-        for (_, token, outcome, ran_for, _, then, _), written in zip(ends, accepted, strict=True):
-            if (found := taken(token, None)) is None:  # it was handed back without having begun
+        self.look()
+        taken, plain, since = self.unsettled.pop, [], self._since()
+        is_quiet = self._meter is None and not self.attentive
+        for end, written in zip(ends, accepted, strict=True):
+            if (found := taken(end.token, None)) is None:  # it was handed back without having begun
                 continue
-            claim, at, stop = found
-            if written and tally is not None:
-                wait = at - ran_for - claim.due_at.timestamp()
-                tally.run(claim.queue, claim.task, outcome, wait, ran_for)
-                if meter is not None:
-                    meter.record(claim.queue, claim.task, outcome, wait, ran_for)
-            if stop is not None or not written:
-                self._ended_badly(claim, stop, written=written)
-            if written and watched and (event := live.ended(claim, outcome, ran_for)) is not None:
-                self._feed.tell(event)
-            if written and (told or type(outcome) is not Completed):
-                events.ended(claim, outcome, ran_for, at)
-                events.followed(claim, then)
+            claim, started, stop = found
+            if is_quiet and written and stop is None and type(end.outcome) is Completed:
+                plain.append((claim, started, end.ran_for))
+            elif written:
+                self._written(found, end, since)
+            else:
+                self._add(claim, "lost")
+        if self._tally is not None:
+            self._tally.completed(plain, since)
 
-    def _ended_badly(self, claim: Claim, stop: Stop | None, *, written: bool) -> None:
-        if self._tally is not None and not (written and stop is not Stop.TIMEOUT):
-            self._tally.add(claim.queue, claim.task, "timed_out" if written else "lost")
+    def _since(self) -> float:
+        """What makes wall-clock time of this process's own."""
+        return self._now() - time.monotonic()
+
+    def _written(self, found: Unsettled, end: Settlement, since: float) -> None:
+        (claim, started, stop), outcome, ran_for = found, end.outcome, end.ran_for
+        started_at = since + started
+        if self._tally is not None:
+            wait = started_at - claim.due_at.timestamp()
+            self._tally.run(claim.queue, claim.task, outcome, wait, ran_for)
+            if self._meter is not None:
+                self._meter.record(claim.queue, claim.task, outcome, wait, ran_for)
+        if stop is Stop.TIMEOUT:
+            self._add(claim, "timed_out")
+        if self._feed.on and (event := live.ended(claim, outcome, ran_for)) is not None:
+            self._feed.tell(event)
+        events.ended(claim, outcome, ran_for, started_at + ran_for)
+        events.followed(claim, end.then)
+
+    def _add(self, claim: Claim, measure: str) -> None:
+        if self._tally is not None:
+            self._tally.add(claim.queue, claim.task, measure)
 
     def committed(self, running: Running) -> None:
         """A run was completed by its handler's own transaction."""
-        claim, at, ran_for = running.claim, self._now(), time.monotonic() - running.started
-        if self._tally is not None:
-            wait = at - ran_for - claim.due_at.timestamp()
-            self._tally.run(claim.queue, claim.task, COMPLETED, wait, ran_for)
-            if self._meter is not None:
-                self._meter.record(claim.queue, claim.task, COMPLETED, wait, ran_for)
-        if self._feed.on and (event := live.ended(claim, COMPLETED, ran_for)) is not None:
-            self._feed.tell(event)
-        events.ended(claim, COMPLETED, ran_for, at)
-        events.followed(claim, running.then or ())
+        claim, ran_for = running.claim, time.monotonic() - running.started
+        end = Settlement(claim.id, claim.token, COMPLETED, ran_for, then=tuple(running.then or ()))
+        self._written((claim, running.started, running.stop), end, self._since())
 
     async def rescue(self, verb: Callable[[Judge], Awaitable[list[Rescued]]]) -> list[Rescued]:
         """Take jobs back from workers that are gone, and tell of those that had been begun."""

@@ -9,20 +9,15 @@ import mmap
 import os
 import struct
 import time
-from typing import Protocol
+from collections.abc import Iterable
 
 _HEADER = 16  # beat time (double), given up (byte), padding
-_PLACE = 40  # the token of the run in this place, in ASCII; zeros when free
+_PLACE = 40  # the token of the run in this place, in ASCII; it begins with a zero when free
 _BEAT = struct.Struct("d")
-_FREE = b"\0" * _PLACE
+_TOKEN = struct.Struct(f"{_PLACE}s")  # pads with zeros
 
 PLACES = 8_192  # runs that have begun and are not settled; what is beyond is not kept in mind
 _SIZE = _HEADER + PLACES * _PLACE
-
-
-class _Memory(Protocol):
-    def __getitem__(self, place: slice, /) -> bytes | bytearray: ...
-    def __setitem__(self, place: slice, value: bytes, /) -> None: ...
 
 
 class Board:
@@ -31,11 +26,11 @@ class Board:
     The side that beats writes the header; the worker writes the runs.
     """
 
-    def __init__(self, memory: _Memory, slots: int, ttl: float) -> None:
+    def __init__(self, memory: bytearray | mmap.mmap, slots: int, ttl: float) -> None:
         self._memory = memory
         self.slots = slots
         self.ttl = ttl
-        self._free = list(reversed(range(PLACES)))
+        self._free = [_HEADER + place * _PLACE for place in reversed(range(PLACES))]  # where they begin
         self._places: dict[str, int] = {}
 
     @classmethod
@@ -87,29 +82,30 @@ class Board:
         """A run begins."""
         if self._free:
             place = self._places[token] = self._free.pop()
-            self._write(place, token.encode().ljust(_PLACE, b"\0"))
+            _TOKEN.pack_into(self._memory, place, token.encode())
 
     def end(self, token: str) -> None:
         """Its end is settled: until then it may have to run again, and may be what ended its process."""
-        place = self._places.pop(token, None)
-        if place is not None:
-            self._write(place, _FREE)
-            self._free.append(place)
+        self.end_all([token])
+
+    def end_all(self, tokens: Iterable[str]) -> None:
+        """The ends of these runs are settled."""
+        memory, free = self._memory, self._free
+        for place in [self._places.pop(token, 0) for token in tokens]:
+            if place:
+                memory[place] = 0
+                free.append(place)
 
     def clear(self) -> None:
         """Whatever is not settled did no harm."""
-        for token in list(self._places):
-            self.end(token)
+        self.end_all(list(self._places))
 
     def begun(self) -> frozenset[str]:
         """The tokens of the runs that have begun and are not settled."""
         raw = bytes(self._memory[_HEADER:_SIZE])
-        tokens = (raw[at : at + _PLACE].rstrip(b"\0").decode() for at in range(0, len(raw), _PLACE))
-        return frozenset(t for t in tokens if t)
-
-    def _write(self, place: int, value: bytes) -> None:
-        at = _HEADER + place * _PLACE
-        self._memory[at : at + _PLACE] = value
+        return frozenset(
+            raw[at : at + _PLACE].rstrip(b"\0").decode() for at in range(0, len(raw), _PLACE) if raw[at]
+        )
 
 
 def _unnamed_file() -> int:

@@ -11,7 +11,7 @@ import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from penstock.model.decide import Committed, Crashed, End, Lost, Misplaced, Unfit, end_of
 from penstock.model.errors import InvalidArguments, InvalidValue
@@ -20,6 +20,7 @@ from penstock.model.job import Claim
 from penstock.model.lanes import misfits
 from penstock.model.outcome import UNKNOWN_TASK, Park
 from penstock.model.retry import Retry
+from penstock.runtime import forks
 from penstock.runtime.board import Board
 from penstock.runtime.links import Lines
 from penstock.runtime.running import Running, Stop
@@ -28,6 +29,7 @@ from penstock.runtime.threads import Threads
 from penstock.tasks.declared import Execute
 from penstock.tasks.registry import Registry
 from penstock.tasks.task import Task
+from penstock.telemetry import tracing
 
 log = logging.getLogger("penstock.worker")
 
@@ -44,9 +46,10 @@ class Executor:
         self._board = board
         self._solo = solo
         self._lines = lines
+        self._account = lines.account
         self._on_end = on_end
         self._threads = Threads("penstock-job")
-        self._pid = os.getpid()
+        self._copies = forks.copies
         self._free = board.slots
         self.running: dict[str, Running] = {}
         self.ready: deque[Claim] = deque()
@@ -98,7 +101,8 @@ class Executor:
             running.handle = asyncio.create_task(self._in_child(running))
             return
         running.begin()
-        self._lines.account.started(claim)
+        if self._account.attentive:
+            self._account.started(claim)
         if task.execute is Execute.ASYNC:
             running.handle = running.loop.create_task(self._on_loop(running, task))
         else:
@@ -116,7 +120,7 @@ class Executor:
             running.policy = task.policy_for(claim.options)
             running.timeout = task.timeout_for(claim.options)
             running.args = task.decode(claim.args)
-            belongs = task.lane_for(running.args)
+            belongs = task.lane_for(running.args) if task.is_limited else None
         except InvalidArguments as error:
             what = "; ".join(f"{p.argument}: {p.message}" for p in error.problems)
             misfit = misfits(claim.lane, task.fingerprint)
@@ -126,16 +130,20 @@ class Executor:
             return end_of(error, Retry.none())
         except BaseException as error:  # noqa: BLE001 - one bad job must not end the others
             return end_of(error, running.policy, task.classify, task.cleaner(claim.args))
-        return None if belongs in (None, claim.lane) else Misplaced(belongs)
+        return None if belongs is None or belongs == claim.lane else Misplaced(belongs)
 
     # -- run ----------------------------------------------------------------------------------------
     async def _on_loop(self, running: Running, task: Task[..., Any]) -> None:
         end: End
         try:
-            end = running.returned(await task.run(self._lines.line(running), running.args))
+            if task.takes_context or tracing.is_on():
+                end = running.returned(await task.run(self._lines.line(running), running.args))
+            else:
+                end = running.returned(await task.fn(**running.args))
         except BaseException as error:  # noqa: BLE001 - whatever a handler raises ends in a settled attempt
             end = running.ended_by(error)
-        self._leave_if_copied()
+        if forks.copies != self._copies:
+            self._leave()
         self._finish(running, end)
 
     def _in_thread(self, running: Running, task: Task[..., Any]) -> None:
@@ -144,14 +152,14 @@ class Executor:
             end = running.returned(task.run_sync(self._lines.line(running), running.args))
         except BaseException as error:  # noqa: BLE001 - as above
             end = running.ended_by(error)
-        self._leave_if_copied()
+        if forks.copies != self._copies:
+            self._leave()
         if not running.loop.is_closed():
             running.loop.call_soon_threadsafe(self._finish, running, end)
 
-    def _leave_if_copied(self) -> None:
+    def _leave(self) -> NoReturn:
         """A handler may fork. A copy that goes on must not settle over connections that are not its own."""
-        if os.getpid() != self._pid:
-            os._exit(0)
+        os._exit(0)
 
     async def _in_child(self, running: Running) -> None:
         end: End

@@ -7,7 +7,7 @@ import logging
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 from uuid import uuid4
@@ -23,7 +23,7 @@ from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
 from penstock.runtime.executor import Executor
 from penstock.runtime.options import WorkerOptions
-from penstock.runtime.running import Running
+from penstock.runtime.running import NOTHING, Running
 
 log = logging.getLogger("penstock.worker")
 
@@ -57,6 +57,7 @@ class Pump:
         self._worker = worker
         self._board = board
         self._options = options
+        self._unkept, self._limited, self._remember = options.unkept, options.limited, options.remembers
         self._ends: deque[Settlement] = deque()
         self._doubtful: deque[Settlement] = deque()  # an earlier settle of these may have succeeded
         self._lost_requests: list[str] = []  # claims whose answer was lost
@@ -87,14 +88,14 @@ class Pump:
         claim = running.claim
         if type(end) is Committed:
             return self._ended_by_itself(running)
-        crash_points.passing("run-ended")
+        if crash_points.chosen:
+            crash_points.passing("run-ended")
         ran_for = time.monotonic() - running.started
         outcome = _outcome(running, end, ran_for, self._worker)
-        keep = claim.queue not in self._options.unkept
+        keep = claim.queue not in self._unkept
         then = tuple(running.then) if running.then and isinstance(outcome, Completed) else ()
-        remember = self._options.remembers
-        self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then, remember))
-        self._account.ended(running)
+        self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then, self._remember))
+        self._account.unsettled[claim.token] = (claim, running.started, running.stop)
         self._free(claim)
         if outcome.park is not None:
             log.warning("job %s (%s) is parked: %s", claim.id, claim.task, outcome.park.reason)
@@ -113,7 +114,7 @@ class Pump:
 
     def _free(self, claim: Claim) -> None:
         self._ended_since += 1
-        if claim.lane != claim.queue or claim.queue in self._options.limited:
+        if claim.lane != claim.queue or claim.queue in self._limited:
             self._looked_empty.clear()  # its place is free: the call that says so may take the next
         self._kick.set()
 
@@ -265,11 +266,9 @@ class Pump:
 
     def _succeeded(self, exchange: Exchange, settled: Settled) -> None:
         self._account.settled(exchange.ends, settled.accepted)
-        for end, accepted in zip(exchange.ends, settled.accepted, strict=True):
-            self._board.end(end.token)
-            if not accepted:
-                self.refused += 1
-                log.warning("settlement refused: job %s had passed on (token %s)", end.id, end.token)
+        self._board.end_all([end.token for end in exchange.ends])
+        if not all(settled.accepted):
+            self._refused(exchange.ends, settled.accepted)
         self.settled += len(exchange.ends)
         self.expired = self.expired or settled.expired
         if exchange.want is not None:
@@ -282,6 +281,12 @@ class Pump:
             else:
                 self.hand_back(settled.claims)
         self._measure()
+
+    def _refused(self, ends: Sequence[Settlement], accepted: Sequence[bool]) -> None:
+        for end, written in zip(ends, accepted, strict=True):
+            if not written:
+                self.refused += 1
+                log.warning("settlement refused: job %s had passed on (token %s)", end.id, end.token)
 
     def _failed(self, error: EngineError, exchange: Exchange) -> None:
         unknown = isinstance(error, OutcomeUnknown)
@@ -334,8 +339,8 @@ def _take(waiting: deque[Settlement]) -> list[Settlement]:
     size = 0
     while waiting and len(ends) < MAX_SETTLE and size < MAX_SETTLE_BYTES:
         end = waiting.popleft()
-        size += len(end.outcome.result or "") + len(end.outcome.error or "")
-        if end.then:
+        if end.outcome is not COMPLETED or end.then:
+            size += len(end.outcome.result or "") + len(end.outcome.error or "")
             size += sum([len(job.args) for job in end.then])
         ends.append(end)
     return ends
@@ -343,8 +348,11 @@ def _take(waiting: deque[Settlement]) -> list[Settlement]:
 
 def _outcome(running: Running, end: End, ran_for: float, worker: str) -> Outcome:
     needs = running.task is not None and running.task.needs
-    if type(end) is Returned and end.dropped is None and not needs:
-        return COMPLETED if end.result is None else Completed(end.result)
+    if not needs:
+        if end is NOTHING:
+            return COMPLETED
+        if type(end) is Returned and end.dropped is None:
+            return Completed(end.result)
     claim = running.claim
     facts = Facts(
         claim.attempt, claim.max_attempts, claim.crashes, ran_for, worker, random.random(), claim.probe

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAX_FOLLOWERS = 1_000  # of one run
 MAX_FOLLOWERS_BYTES = 4 * 1024 * 1024
 
-_NOTHING = Returned()
+NOTHING = Returned()
 _UNREAD = Retry()  # the policy of a run whose options were not read yet
 
 
@@ -103,7 +103,7 @@ class Running:
             return late.returned(self.claim, value, answered=self.answered)
         if self.stop is Stop.TIMEOUT:
             return self.stopped()
-        return _NOTHING if value is None else Returned(*self.task.encode_result(value))
+        return NOTHING if value is None else Returned(*self.task.encode_result(value))
 
     def ended_by(self, error: BaseException) -> End:
         """What raising `error` means, given whether the run was being stopped."""
@@ -129,7 +129,7 @@ def completion(
     claim: Claim, task: Task[..., Any], value: Any, ran_for: float, *, keep: bool, then: Iterable[NewJob]
 ) -> Settlement:
     """The settlement of a run that completes with this result."""
-    end = _NOTHING if value is None else Returned(*task.encode_result(value))
+    end = NOTHING if value is None else Returned(*task.encode_result(value))
     outcome = replace(completed(end), healthy=health_of(end) if task.needs else None)
     return Settlement(claim.id, claim.token, outcome, ran_for, keep, tuple(then))
 

@@ -104,6 +104,7 @@ class Worker:
                 self._pump.hand_back(self.executor.take_back(token=order.token))
         self._pump.pause(orders.paused)
         self._feed.watched(orders.watched)
+        self.account.look()
 
     def drain(self, *, now: bool = False) -> None:
         """Stop claiming, let running jobs finish within the grace period (or at once hand them back)."""

@@ -178,6 +178,8 @@ class Task(Sendable[P, R]):
         results = Results(self.name, declared.signature, max_result)
         self._key = declared.key
         self._lane = declared.lane
+        self.is_gated = bool(self._gates)  # whether the task or its queue can be switched off
+        self.is_limited = declared.lane is not None  # whether its jobs belong into lanes of their own
         self.needs = () if declared.lane is None else declared.lane.group.needs
         self._encode = self.arguments.encode
         self.decode = self.arguments.decode
@@ -204,11 +206,6 @@ class Task(Sendable[P, R]):
     def cleaner(self, payload: str) -> Clean:
         """What takes secrets out of the errors of a job with this payload."""
         return self.privacy.cleaner(payload)
-
-    @property
-    def is_gated(self) -> bool:
-        """Whether the task or its queue can be switched off."""
-        return bool(self._gates)
 
     def validate(self, args: Mapping[str, Any]) -> str:
         """Check arguments given by name, and write them as the payload of a job."""

@@ -1,4 +1,4 @@
-"""How long runs waited and took, told by OpenTelemetry's API where the program has loaded it."""
+"""How long runs waited and took, told by OpenTelemetry's API where the program has set it up."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from penstock.model.outcome import Outcome
+from penstock.telemetry.tracing import is_set_up
 
 if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
@@ -26,9 +27,8 @@ class RunMeter:
 
 
 def run_meter() -> RunMeter | None:
-    """Of the program's own provider; None where it has not loaded OpenTelemetry's metrics."""
-    if "opentelemetry.metrics" not in sys.modules:
+    """Of the program's own provider; None where it has set none up for OpenTelemetry's metrics."""
+    loaded = sys.modules.get("opentelemetry.metrics")
+    if loaded is None or not is_set_up(loaded.get_meter_provider()):
         return None
-    from opentelemetry import metrics  # noqa: PLC0415 - it is loaded already
-
-    return RunMeter(metrics.get_meter("penstock"))
+    return RunMeter(loaded.get_meter("penstock"))

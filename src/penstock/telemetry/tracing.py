@@ -1,6 +1,6 @@
 """Traces across the queue: the context of whoever enqueues travels with the job, and its run continues it.
 
-By OpenTelemetry's API, where the program has loaded it: without it nothing is imported and nothing is done.
+By OpenTelemetry's API, where the program has set it up: else nothing is imported and nothing is done.
 """
 
 from __future__ import annotations
@@ -25,8 +25,17 @@ MAX_STATE = 512  # characters; a longer one need not be passed on
 
 
 def is_on() -> bool:
-    """Whether the program has loaded OpenTelemetry."""
-    return "opentelemetry.trace" in sys.modules
+    """Whether the program has loaded OpenTelemetry, and told it where traces go.
+
+    Having loaded it says nothing: web frameworks do.
+    """
+    loaded = sys.modules.get("opentelemetry.trace")
+    return loaded is not None and is_set_up(loaded.get_tracer_provider())
+
+
+def is_set_up(provider: object) -> bool:
+    """Whether this is a provider that somebody has set: the API's own ones do nothing."""
+    return not type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))
 
 
 def enqueueing(jobs: list[NewJob]) -> AbstractContextManager[list[NewJob]]:

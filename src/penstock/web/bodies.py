@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.types import Scope
 
 from penstock.model.errors import InvalidValue, ValueTooLarge
 from penstock.model.values import check, loads
@@ -12,10 +15,29 @@ from penstock.web.refusals import Field, Refusal, invalid
 
 
 class StrictRequest(Request):
-    """A request whose JSON every engine could store."""
+    """A request whose JSON every engine could store, and whose headers are read once."""
+
+    @cached_property
+    def headers(self) -> Headers:
+        return QuickHeaders(scope=self.scope)
 
     async def json(self) -> Any:
         return strict(await self.body())
+
+
+class QuickHeaders(Headers):
+    """Starlette's look through all of them each time."""
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(scope=scope)
+        # Of several of one name the first counts, as it does there.
+        self._values = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(self.raw)}
+
+    def __getitem__(self, key: str) -> str:
+        return self._values[key.lower()]
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and key.lower() in self._values
 
 
 def strict(body: bytes) -> Any:

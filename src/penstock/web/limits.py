@@ -6,7 +6,6 @@ import asyncio
 import time
 from dataclasses import dataclass
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.web.refusals import Refusal, too_large
@@ -45,10 +44,12 @@ class BodyLimits:
         await self._app(scope, _Metered(receive, self._limits), send)
 
     def _refused(self, scope: Scope) -> Refusal | None:
-        headers = Headers(scope=scope)
-        if headers.get("content-encoding", "identity").strip().lower() != "identity":
-            return Refusal(415, "unsupported", "send the body uncompressed", headers=_CLOSE)
-        length = headers.get("content-length", "0")
+        length = "0"
+        for name, value in scope["headers"]:
+            if name == b"content-encoding" and value.strip().lower() != b"identity":
+                return Refusal(415, "unsupported", "send the body uncompressed", headers=_CLOSE)
+            if name == b"content-length":
+                length = value.decode("latin-1")
         if not length.isdecimal() or len(length) > 15:
             return Refusal(400, "invalid", "Content-Length is not a number", headers=_CLOSE)
         if int(length) > self._limits.max_body:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.web.refusals import internal
@@ -19,6 +18,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+_RAW = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
 
 class Shield:
@@ -37,9 +37,8 @@ class Shield:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
+                own = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *[pair for pair in _RAW if pair[0] not in own]]
             await send(message)
 
         try:

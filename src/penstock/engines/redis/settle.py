@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
-from struct import Struct
+from struct import Struct, pack
 from typing import Any
 
 from penstock.engine import Settlement, Want
@@ -18,9 +19,9 @@ from penstock.model.lanes import parked_lane
 from penstock.model.outcome import COMPLETED, Completed, Outcome
 from penstock.model.priority import HEAD_START, Priority
 
-_PLAIN = Struct("<16s16sd")  # id, token, ran_for
 _END = Struct("<16s16sdcBd")  # and state, flags, delay
 _REFUND, _KEEP_PLACE, _SUSPECT, _CRASHED, _RESCUED, _KEEP, _TAKEN = 1, 2, 4, 8, 16, 32, 64
+_NAMED = 36 + 32  # characters of an id and a token
 _UNORDERED = b"2"
 _STRANGER = NOBODY  # no job has this id
 
@@ -69,8 +70,22 @@ class Ends:
     """
 
     def __init__(self, ends: Sequence[Settlement]) -> None:
-        kept: list[bytes] = []
-        unkept: list[bytes] = []
+        self.verb = "settle"
+        kinds = {end.keep if end.outcome is COMPLETED and not end.then else None for end in ends}
+        if len(kinds) == 1 and (kept := kinds.pop()) is not None:
+            self._take_alike(ends, kept=kept)
+        else:
+            self._sort(ends)
+
+    def _take_alike(self, ends: Sequence[Settlement], *, kept: bool) -> None:
+        """As most are: nothing but an end."""
+        self._places: Sequence[int] = range(len(ends))
+        plain, nothing = plain_ends(ends), bytes(LONG.size * len(ends))
+        self.arguments = [plain, b"", b"", b"0"] if kept else [b"", plain, nothing, b"0"]
+
+    def _sort(self, ends: Sequence[Settlement]) -> None:
+        kept: list[Settlement] = []
+        unkept: list[Settlement] = []
         left: list[bytes] = []  # what the unkept leave, should they be kept all the same
         others: list[bytes] = []
         followers: list[bytes] = []
@@ -78,7 +93,7 @@ class Ends:
         for place, end in enumerate(ends):
             if _is_plain(end):
                 plain, group = (kept, 0) if end.keep else (unkept, 1)
-                plain.append(_plain(end))
+                plain.append(end)
                 if not end.keep:
                     texts = b"" if end.outcome is COMPLETED else _texts(end.outcome)
                     left += (LONG.pack(len(texts)), texts)
@@ -89,9 +104,9 @@ class Ends:
                     jobs = enqueue.arguments(end.then)
                     followers += (number(len(others)), number(len(jobs)), *jobs)
             places[group].append(place)
-        self.verb = "settle_then" if followers else "settle"
-        self.arguments = [*map(b"".join, (kept, unkept, left)), number(len(others)), *others]
+        self.arguments = [plain_ends(kept), plain_ends(unkept), b"".join(left), number(len(others)), *others]
         if followers:
+            self.verb = "settle_then"
             self.arguments += (number(sum(bool(end.then) for end in ends)), *followers)
         self._places = [place for group in places for place in group]
 
@@ -109,11 +124,21 @@ def _is_plain(end: Settlement) -> bool:
     return end.outcome is COMPLETED or (type(end.outcome) is Completed and not end.keep)
 
 
-def _plain(end: Settlement) -> bytes:
+def plain_ends(ends: Sequence[Settlement]) -> bytes:
+    """Id and token of each, and then the doubles: how long each ran."""
+    named = [end.id + end.token for end in ends]
+    if set(map(len, named)) <= {_NAMED}:
+        with suppress(ValueError):
+            raw = bytes.fromhex("".join(named).replace("-", ""))
+            return raw + pack(f"<{len(ends)}d", *[end.ran_for for end in ends])
+    return b"".join(map(_named, ends)) + pack(f"<{len(ends)}d", *[end.ran_for for end in ends])
+
+
+def _named(end: Settlement) -> bytes:
     try:
-        return _PLAIN.pack(raw_id(end.id), raw_id(end.token), end.ran_for)
+        return raw_id(end.id) + raw_id(end.token)
     except ValueError:
-        return _PLAIN.pack(_STRANGER, _STRANGER, 0.0)
+        return _STRANGER + _STRANGER
 
 
 class Wanted:

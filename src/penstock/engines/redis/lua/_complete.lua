@@ -46,25 +46,26 @@ local function write_group(group, keep, now)
   count(queue, 'c', #ids)
 end
 
--- `packed` holds id, token and ran_for (double), 40 bytes for each. `refuse` is told of each that is not held, with its
+-- `packed` holds id and token of each, 32 bytes, and then how long each ran (double). `refuse` is told of each that is not held, with its
 -- place; `otherwise` of each that is not plain, likewise.
 local function complete(packed, keep, now, refuse, otherwise)
   local ids, changed, finished = {}, {}, 'c' .. struct.pack('<d', now)
   groups = {}
-  for i = 1, #packed / 40 do ids[i] = sub(packed, 40 * i - 39, 40 * i - 24) end
+  local size = #packed / 40
+  for i = 1, size do ids[i] = sub(packed, 32 * i - 31, 32 * i - 16) end
   for i, run in ipairs(values(RUNS, ids)) do
-    local id, from = ids[i], 40 * i - 39
-    if not run or byte(run, 1) ~= ACTIVE or sub(run, 49, 64) ~= sub(packed, from + 16, from + 31) then
-      refuse(i, id, sub(packed, from + 16, from + 31), run)
+    local id, token, took = ids[i], sub(packed, 32 * i - 15, 32 * i), 32 * size + 8 * i - 7
+    if not run or byte(run, 1) ~= ACTIVE or sub(run, 49, 64) ~= token then
+      refuse(i, id, token, run)
     elseif sub(run, 10, 17) == NO_TIME and is_plain(run) then
       local group = group_of(run)
       group.ids[#group.ids + 1] = id
       if keep then
         changed[#changed + 1] = id
-        changed[#changed + 1] = finished .. sub(packed, from + 32, from + 39) .. sub(run, 18)
+        changed[#changed + 1] = finished .. sub(packed, took, took + 7) .. sub(run, 18)
       end
     else
-      otherwise(i, sub(packed, from, from + 39), run)
+      otherwise(i, id, struct.unpack('<d', packed, took), run)
     end
   end
   change('HSET', RUNS, changed)

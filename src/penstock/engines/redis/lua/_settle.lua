@@ -19,8 +19,8 @@ end
 local function complete_all(packed, keep)
   complete(packed, keep, now, function(i, id, token, run)
     if not had_ended(id, token, run, keep) then refused[#refused + 1] = place + i end
-  end, function(i, plain, run)
-    local e = { id = sub(plain, 1, 16), ran_for = struct.unpack('<d', plain, 33), state = 'c', keep = keep }
+  end, function(i, id, ran_for, run)
+    local e = { id = id, ran_for = ran_for, state = 'c', keep = keep }
     e.texts = keep and {} or left_by(i)
     long_way().end_run(read_run(run), e, now)
   end)
