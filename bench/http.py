@@ -1,4 +1,4 @@
-"""`make bench-http`: enqueueing over the HTTP service into PostgreSQL, on one core; and a kill in the middle."""
+"""`make bench-http`: enqueueing over HTTP into PostgreSQL, on one core; and a kill in the middle."""
 
 from __future__ import annotations
 

@@ -28,6 +28,8 @@ from penstock.engine import (
     Reconciled,
     WorkerInfo,
 )
+from penstock.feed.events import cancelled
+from penstock.feed.publisher import tell_at_once
 from penstock.flows import Flows
 from penstock.health import HealthCheck
 from penstock.matching import Matching
@@ -282,6 +284,8 @@ class Ops(DeadLetters):
             change.before = {"state": before.state}
             state = await self._cancel(before, reason)
             change.after = {"state": state}
+        if state is State.CANCELLED:
+            await tell_at_once(self._engine, [cancelled(before)])
         return Cancelled(job_id, state)
 
     async def _cancel(self, before: Job, reason: str) -> State:
@@ -371,6 +375,10 @@ class Ops(DeadLetters):
         """What runs, by worker, the longest first; of all that do the latest overview.RUNNING_SEEN."""
         found = await overview.running(self._engine)
         return {worker: self._veil.over_all(jobs) for worker, jobs in found.items()}
+
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        """How many jobs of an owner have not ended, counted up to `most`."""
+        return await self._engine.unfinished_of(owner, most)
 
     async def workers(self) -> list[WorkerInfo]:
         """Every worker that is registered, alive or about to be rescued."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.common import AppOption, load
+from penstock.cli.common import AppOption, command, load
 from penstock.cli.output import say
 from penstock.cli.work import LevelOption, configure_logs
 from penstock.runtime.child import loop_factory
@@ -36,6 +36,7 @@ def serve(
     """Serve the HTTP API and the dashboard.
 
     Until the first token is made, whoever is at this machine may do everything, and nobody else anything.
+    Redis without a ledger could forget that there was one: there nobody is let in without a token.
     """
     from penstock.web import Limits, make_service  # noqa: PLC0415 - an extra, and slow to load
     from penstock.web.serving import address, check_address, listen  # noqa: PLC0415 - as above
@@ -43,14 +44,18 @@ def serve(
 
     configure_logs(log_level)
     penstock = load(app)
+    penstock.alerting  # noqa: B018 - refuses here where penstock.yaml cannot be read
     limits = Limits(per_token=_rate(rate), per_address=_rate(address_rate))
-    service = make_service(penstock, local=True, limits=limits)
+    service = make_service(penstock, local=True, limits=limits, watch=True)
 
     async def session() -> None:
         await check_address(penstock, host)
         door = listen(host, port)
         say(f"Penstock on {penstock.safe_url}, at {address(door)}. Ctrl-C ends.")
         say_where(address(door))
+        if penstock.can_forget:
+            hint = command("token create NAME --scope admin", app)
+            say(f"Nobody is let in without a token, since Redis alone can lose them: {hint}", "bright_black")
         await run(service, door, log_level, connections)
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:

@@ -125,7 +125,8 @@ Engines do not read them. Each has a kind and a key, and a version, which grows 
 `put_note` with `expect` changes only the version that was read, so that of several who do only one does. A
 note past its time is as if it were not there; `tidy` removes it, in bounded steps. One that is gone begins
 at version 1 again: who must know it for the same writes who he is into it. `engine/notes.py` says what a kind
-and a key may be. With a ledger beside Redis, notes, samples and the feed are in Redis alone.
+and a key may be. With a ledger beside Redis, notes of the kinds LASTING are in the ledger, so that no loss of
+Redis lets anybody in; the others, samples and the feed are in Redis alone.
 
 **The feed** is what happened to jobs, told by those who ran them, for those who watch; the jobs themselves
 are the truth. Numbers grow in the order in which events can be seen: who goes on from the cursor of each page
@@ -186,6 +187,7 @@ from penstock.engine.notes import Note
 from penstock.engine.running import (
     CancelOrder,
     Claimed,
+    Expired,
     Grip,
     Judge,
     Order,
@@ -232,6 +234,7 @@ __all__ = [
     "EffectRecord",
     "Engine",
     "Entry",
+    "Expired",
     "FeedPage",
     "Finding",
     "Flow",
@@ -376,9 +379,9 @@ class Engine(Protocol):
         """Take all jobs back from a worker seen to be dead; `started` are the tokens it had begun."""
         ...
 
-    async def expire(self, limit: int) -> int:
+    async def expire(self, limit: int) -> list[Expired]:
         """Cancel waiting and delayed jobs that passed their expiry, then end the wait of blocked ones that
-        passed their deadline; how many, those not counted that end because one of these did."""
+        passed their deadline; these, and not those that end because one of these did."""
         ...
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
@@ -633,6 +636,10 @@ class Engine(Protocol):
 
     async def standing(self, job_id: str, most: int) -> Standing | None:
         """How many are claimed before this job in its lane, counted up to `most`; None: it does not wait."""
+        ...
+
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        """How many jobs of this owner have not ended, counted up to `most`."""
         ...
 
     async def dead_count(self) -> int:

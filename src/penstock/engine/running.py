@@ -108,6 +108,17 @@ class WorkerInfo:
         return self.alive and self.order is None
 
 
+class Expired(NamedTuple):
+    """One job whose time passed before it could begin."""
+
+    id: str
+    queue: str
+    task: str
+    owner: str | None
+    state: State  # that it is in now: cancelled, failed, or waiting where it waits for others no longer
+    missed: bool  # those for which it waited had not ended by its deadline; else it is its own expiry
+
+
 class Rescued(NamedTuple):
     """One job taken back from a worker that is gone."""
 

@@ -66,7 +66,7 @@ class Books:
 
     # -- in ---------------------------------------------------------------------------------------------
     async def put(self, jobs: Sequence[NewJob]) -> PutIn:
-        """Write a row for each job whose key is free, all or none; debounced holders have what others bring."""
+        """Write a row for each job whose key is free, all or none; what is debounced is replaced."""
         now = await self.database.now()
         return (await self._put([], [put_values(job, now) for job in jobs], now))[1]
 
@@ -277,6 +277,11 @@ class Books:
         """How many have not ended, and how many of them were not dispatched."""
         ((unfinished, waiting),) = (await self.database.run([Say("count", {})]))[0]
         return int(unfinished), int(waiting)
+
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        """How many of an owner have not ended, also those that were not dispatched."""
+        (rows,) = await self.database.run([Say("unfinished_of", {"owner": owner, "most": most})])
+        return int(rows[0][0])
 
     async def _do(self, name: str, values: dict[str, Any]) -> None:
         if values.get("rows") != "[]":

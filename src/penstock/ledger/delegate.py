@@ -37,7 +37,9 @@ from penstock.engine import (
     TickRecord,
     WorkerInfo,
 )
+from penstock.engine.notes import LASTING
 from penstock.ledger.books import Books
+from penstock.ledger.notes import LedgerNotes, Noting
 from penstock.model.breaker import Breaker, BreakerState, Circuit
 from penstock.model.job import DeadLetter, Job, NewJob
 from penstock.model.states import State
@@ -61,6 +63,7 @@ class Delegate(ABC):
     """Passes on to the engine, which is opened when it is first there."""
 
     _books: Books
+    _notes: LedgerNotes
 
     @abstractmethod
     async def _engine(self) -> Fenced:
@@ -103,6 +106,7 @@ class Delegate(ABC):
         await (await self._engine()).tidy(unshelved)
         if unshelved:
             await self._books.unshelve(unshelved)
+        await self._notes.drop()
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         await (await self._engine()).set_paused(queue, paused)
@@ -184,26 +188,33 @@ class Delegate(ABC):
     async def standing(self, job_id: str, most: int) -> Standing | None:
         return await (await self._engine()).standing(job_id, most)
 
-    # Notes, the feed and samples are of the engine alone: the ledger is about jobs.
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        return await self._books.unfinished_of(owner, most)
+
+    # -- notes: those that must outlive Redis are in the ledger, and do not need it --------------------
+    async def _noting(self, kind: str) -> Noting:
+        return self._notes if kind in LASTING else await self._engine()
+
     async def put_note(
         self, kind: str, key: str, body: str, *, ttl: float | None = None, expect: int | None = None
     ) -> int | None:
-        return await (await self._engine()).put_note(kind, key, body, ttl=ttl, expect=expect)
+        return await (await self._noting(kind)).put_note(kind, key, body, ttl=ttl, expect=expect)
 
     async def note(self, kind: str, key: str) -> Note | None:
-        return await (await self._engine()).note(kind, key)
+        return await (await self._noting(kind)).note(kind, key)
 
     async def notes(
         self, kind: str, limit: int, after: str | None = None, *, newest: bool = False
     ) -> list[Note]:
-        return await (await self._engine()).notes(kind, limit, after, newest=newest)
+        return await (await self._noting(kind)).notes(kind, limit, after, newest=newest)
 
     async def remove_notes(self, kind: str, keys: Sequence[str]) -> int:
-        return await (await self._engine()).remove_notes(kind, keys)
+        return await (await self._noting(kind)).remove_notes(kind, keys)
 
     async def forget_notes(self, kind: str, older_than: float, limit: int) -> int:
-        return await (await self._engine()).forget_notes(kind, older_than, limit)
+        return await (await self._noting(kind)).forget_notes(kind, older_than, limit)
 
+    # -- the feed and samples are of the engine alone: the ledger is about jobs -------------------------
     async def publish(self, events: Sequence[JobEvent]) -> None:
         await (await self._engine()).publish(events)
 

@@ -48,7 +48,13 @@ def _filled(text: str, dialect: Dialect, schema: str) -> str:
     postgres = dialect == "postgresql"
     prefix = f"{check_schema(schema)}." if postgres else "penstock_"
     bare = _COMMENT.sub("", text).strip().replace("{columns}", ", ".join(COLUMNS))
-    for table in ("background_jobs", "ledger_migrations", "ledger_queues", "ledger_schedules"):
+    for table in (
+        "background_jobs",
+        "ledger_migrations",
+        "ledger_notes",
+        "ledger_queues",
+        "ledger_schedules",
+    ):
         bare = bare.replace(f"{{{table.rpartition('_')[2]}}}", f"{prefix}{table}")
     bare = _ROWS.sub(lambda found: (_recordset if postgres else _each)(found[1]), bare)
     return spelt(bare, dialect)

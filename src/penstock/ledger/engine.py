@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from penstock.crash_points import passing
 from penstock.engine import (
     Claimed,
+    Expired,
     Finding,
     HistoryFilter,
     Judge,
@@ -27,6 +28,7 @@ from penstock.ledger.database import Database
 from penstock.ledger.delegate import Fenced
 from penstock.ledger.kept import Kept
 from penstock.ledger.lost_ends import LostEnds
+from penstock.ledger.notes import LedgerNotes
 from penstock.ledger.reconcile import Reconciler, put_into, resolve
 from penstock.ledger.rows import Line, heir_of, letter_of, outcome_of, record_of, seen
 from penstock.ledger.settings import Settings
@@ -50,6 +52,7 @@ class LedgeredEngine(Kept):
         self._inner = engine
         self._books = Books(database)
         self._settings = Settings(database)
+        self._notes = LedgerNotes(database)
         self._clock = clock
         self._is_open = False  # the engine, as far as it was there
         self._in_doubt = False  # the ledger was away: look before something is claimed
@@ -333,7 +336,7 @@ class LedgeredEngine(Kept):
         await self._end_of(job.id for job in rescued if job.state.finished)
         return rescued
 
-    async def expire(self, limit: int) -> int:
+    async def expire(self, limit: int) -> list[Expired]:
         """The rows of what has expired are ended by the reconciler, as those of jobs that ended with them."""
         return await (await self._engine()).expire(limit)
 

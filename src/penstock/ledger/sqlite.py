@@ -33,7 +33,7 @@ _APP = "select schema from penstock_ledger_app"
 _BE_THE_APP = (
     "insert into penstock_ledger_app (schema) select ? where not exists (select 1 from penstock_ledger_app)"
 )
-_TIMES = ("created_at", "started_at", "finished_at", "updated_at", "due_at", "expires_at", "next_at")
+_TIMES = ("at", "created_at", "started_at", "finished_at", "updated_at", "due_at", "expires_at", "next_at")
 
 
 class _File(Store):
@@ -138,7 +138,7 @@ class SqliteLedger:
         finally:
             file.close()
 
-    async def run(self, says: Sequence[Say]) -> list[Rows]:
+    async def run(self, says: Sequence[Say], *, repeatable: bool = True) -> list[Rows]:  # noqa: ARG002
         return await self._write(lambda tx: [self._rows(tx, say) for say in says])
 
     async def changed(self, say: Say) -> int:

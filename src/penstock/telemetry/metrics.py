@@ -47,6 +47,8 @@ class Counted:
     rescued: float = 0.0  # jobs taken back from workers that were lost
     lost_leases: float = 0.0  # ends of runs that were refused: the job had passed on
     timed_out: float = 0.0
+    expired: float = 0.0  # jobs whose expiry passed before they could begin
+    missed_deadlines: float = 0.0  # jobs for which others were not done in time
 
     @classmethod
     def of(cls, sums: Mapping[str, float], seconds: float, **more: Any) -> Self:
@@ -62,6 +64,8 @@ class Counted:
             rescued=round(sums.get("rescued", 0.0), 3),
             lost_leases=round(sums.get("lost", 0.0), 3),
             timed_out=round(sums.get("timed_out", 0.0), 3),
+            expired=round(sums.get("expired", 0.0), 3),
+            missed_deadlines=round(sums.get("missed", 0.0), 3),
             **more,
         )
 

@@ -88,7 +88,7 @@ class TokenAuth:
         """Once there was one, being here is not enough any more, whatever becomes of it."""
         now = time.monotonic()
         if now - self._looked_at >= KNOWN_FOR:
-            if await (await self._ops()).tokens.any():
+            if await (await self._ops()).tokens.ever():
                 self._local = False
             self._looked_at = now
         return not self._local

@@ -574,6 +574,8 @@ class CountedView(BaseModel):
     rescued: float
     lost_leases: float
     timed_out: float
+    expired: float
+    missed_deadlines: float
 
 
 class QueueStatsView(CountedView):

@@ -61,7 +61,7 @@ export interface Counted {
   throughput_per_minute: number; error_rate: number; avg_processing_time_ms: number; p50_processing_time_ms: number;
   p95_processing_time_ms: number; p99_processing_time_ms: number; avg_wait_time_ms: number; p50_wait_time_ms: number;
   p95_wait_time_ms: number; p99_wait_time_ms: number; retries: number; dead_letters: number; rescued: number;
-  lost_leases: number; timed_out: number;
+  lost_leases: number; timed_out: number; expired: number; missed_deadlines: number;
 }
 export interface QueueStats extends Counted {
   queue: string; waiting: number; active: number; completed: number; failed: number; delayed: number; blocked: number;

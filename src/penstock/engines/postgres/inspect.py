@@ -106,6 +106,10 @@ class Inspection(Base):
         found = await self._do("standing", id=job_id, most=most) if is_id(job_id) else []
         return Standing.counted(found[0][0], most) if found else None
 
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        count: int = (await self._do("unfinished_of", owner=owner, most=most))[0][0]
+        return count
+
     async def dead_count(self) -> int:
         count: int = (await self._do("dead_count"))[0][0]
         return count

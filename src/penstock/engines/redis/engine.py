@@ -11,6 +11,7 @@ from penstock.engine import (
     SERIES_KEPT,
     CancelOrder,
     Claimed,
+    Expired,
     Finding,
     Grip,
     Judge,
@@ -27,7 +28,7 @@ from penstock.engine import (
 from penstock.engines.redis import enqueue, examine, migrate
 from penstock.engines.redis.bell import Bell
 from penstock.engines.redis.breakers import Breakers
-from penstock.engines.redis.codec import STATES, raw_id, text_id
+from penstock.engines.redis.codec import BY_BYTE, STATES, names_of, raw_id, text_id
 from penstock.engines.redis.instants import SECOND, micro, number, stored
 from penstock.engines.redis.limits import Limits
 from penstock.engines.redis.notes import Notes
@@ -172,10 +173,14 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
     async def rescue_worker(self, worker: str, started: frozenset[str], judge: Judge) -> list[Rescued]:
         return await Rescue(self._do, judge).one(worker, started)
 
-    async def expire(self, limit: int) -> int:
-        return await self._count(
+    async def expire(self, limit: int) -> list[Expired]:
+        told = await self._do(
             "expire", number(limit), EXPIRED.encode(), UPSTREAM_LATE.encode(), UPSTREAM_MISSING.encode()
         )
+        return [
+            Expired(text_id(raw), *names_of(kind), owner.decode() or None, BY_BYTE[state], missed == b"1")
+            for raw, kind, owner, state, missed in zip(*[iter(told)] * 5, strict=True)
+        ]
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(

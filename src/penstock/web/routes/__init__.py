@@ -28,6 +28,6 @@ from penstock.web.routes import (
 )
 
 ROUTES = (
-    enqueue, matching, jobs, events, why, dead, queues, workers, schedules, limits, breakers, flows, tasks, alerts,
-    audit, health, stats, hooks, session, openapi,
+    enqueue, matching, jobs, events, why, dead, queues, workers, schedules, limits, breakers, flows, tasks,
+    alerts, audit, health, stats, hooks, session, openapi,
 )  # fmt: skip
