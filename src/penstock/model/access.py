@@ -9,6 +9,7 @@ from penstock.model.errors import InvalidOption
 from penstock.model.limits import Limit
 from penstock.model.names import check_text
 
+MAX_QUOTA = 1_000_000  # jobs of one owner: they are counted
 EVERYBODY = "*"  # what a token that sees the jobs of all says in the place of an owner; nobody is called so
 
 
@@ -31,6 +32,7 @@ class Principal:
     owner: str | None = None  # whose jobs it sees: nobody's where there is none
     all_owners: bool = False  # sees the jobs of everybody
     rate: Limit | None = None  # of its own, in the place of the service's
+    max_waiting: int | None = None  # jobs of its owner that have not ended; None: as the app's settings say
 
     def may(self, scope: Scope) -> bool:
         return scope in self.scopes or Scope.ADMIN in self.scopes

@@ -15,6 +15,7 @@ from penstock.app import Penstock
 from penstock.audit import Actor
 from penstock.feed.follow import PREFIX
 from penstock.feed.reader import Feed
+from penstock.health import Pulse
 from penstock.model.access import Principal, Scope
 from penstock.model.errors import EngineError
 from penstock.model.limits import Limit, parse_rate
@@ -25,6 +26,7 @@ from penstock.web.guard import Need
 from penstock.web.limits import Limits
 from penstock.web.origins import is_foreign
 from penstock.web.promptly import LOOK_WITHIN, promptly
+from penstock.web.quotas import Quotas
 from penstock.web.rates import Rates
 from penstock.web.refusals import Refusal, limited
 from penstock.web.seats import Seats
@@ -42,12 +44,14 @@ class Doorway:
         self, app: Penstock, auth: Authenticate | None, limits: Limits, *, local: bool = False
     ) -> None:
         self.app = app
-        self._auth: Authenticate = auth or TokenAuth(self._unnamed_ops, local=local)
+        self.pulse = Pulse()  # of the loops of this process
+        self._auth: Authenticate = auth or TokenAuth(self._unnamed_ops, local=local and not app.can_forget)
         self._opening = asyncio.Lock()
         self._opened = 0
         self.seats = Seats(limits.streams_each, limits.streams)
         self._addresses = Rates(_limit("per_address", limits.per_address))
         self._tokens = Rates(_limit("per_token", limits.per_token))
+        self._quotas = Quotas(self._unfinished_of)
         self._wrong = Rates(_limit("wrong_tokens", limits.wrong_tokens))
 
     async def admit(self, request: Request, need: Need) -> None:
@@ -69,7 +73,18 @@ class Doorway:
             raise Refusal(403, "forbidden", f"this needs a token with the scope {need.scope}")
         if not principal.sees_all and (need.everything or not principal.has_owner):
             raise Refusal(403, "forbidden", "this shows the work of all owners; it needs a token for all")
+        if need.scope is Scope.ENQUEUE and not principal.sees_all:
+            await self.admit_job(principal, principal.owner)
         request.state.principal = principal
+
+    async def admit_job(self, principal: Principal, owner: str | None) -> None:
+        """Let one job more of this owner in; Refusal where it has as many as it may."""
+        most = principal.max_waiting or self.app.settings.max_waiting
+        if owner is not None and most is not None:
+            await self._quotas.admit(owner, most)
+
+    async def _unfinished_of(self, owner: str, most: int) -> int:
+        return await (await self._unnamed_ops()).unfinished_of(owner, most)
 
     def stranger(self, request: Request, *, wrong: bool = True) -> Refusal:
         """What somebody is told whom nobody knows; not for long, where they are wrong again and again."""

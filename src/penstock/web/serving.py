@@ -1,8 +1,9 @@
-"""`penstock serve`: the service on a socket of its own."""
+"""The service on a socket of its own: `penstock serve`, and beside a worker in `penstock dev`."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import importlib.util
 import socket
 import sys
@@ -17,6 +18,7 @@ from penstock.model.hosts import is_loopback
 from penstock.runtime import signals
 
 GRACE = 10  # seconds that requests under way get to end
+BACKLOG = 2_048  # who may wait to be let in, as uvicorn has it
 SEND_BUFFER = 65_536  # bytes that the kernel keeps for a client
 CONNECTIONS = 800  # at once: most machines let a process have 1,024 files
 NOT_TAKEN = 20_000  # milliseconds after which a client that takes nothing of what was sent is gone
@@ -34,14 +36,37 @@ async def check_address(app: Penstock, host: str) -> None:
             )
 
 
+def listen(host: str, port: int, tries: int = 1) -> socket.socket:
+    """Whoever comes from now on waits until they are served; InvalidOption where the ports are taken."""
+    for each in range(port, min(port + tries, 65_536)):
+        door = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        hold_little(door)
+        try:
+            door.bind((host, each))
+            door.listen(BACKLOG)
+        except OSError as error:
+            door.close()
+            if error.errno != errno.EADDRINUSE:
+                raise InvalidOption(f"nobody can listen on port {each} of {host}: {error.strerror}") from None
+        else:
+            return door
+    ports = f"port {port} of {host} is" if tries == 1 else f"ports {port} to {port + tries - 1} of {host} are"
+    raise InvalidOption(f"{ports} taken by other programs; choose another: --port {port + tries}")
+
+
+def address(door: socket.socket) -> str:
+    """Where a browser finds it."""
+    host, port = door.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
 async def serve(
-    service: FastAPI, host: str, port: int, log_level: str, connections: int = CONNECTIONS
+    service: FastAPI, door: socket.socket, log_level: str, connections: int = CONNECTIONS
 ) -> None:
     """Serve until a signal comes."""
     config = uvicorn.Config(
         service,
-        host=host,
-        port=port,
         http=_http(),
         ws="none",
         limit_concurrency=connections + 1,
@@ -56,8 +81,7 @@ async def serve(
     )
     # Uvicorn answers the signals, and raises them once more when it has ended: that is then no news.
     signals.answer_by(lambda: None)
-    with config.bind_socket() as door:
-        hold_little(door)
+    with door:
         await uvicorn.Server(config).serve([door])
     signals.ignore()
 

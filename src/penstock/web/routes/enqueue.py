@@ -42,7 +42,9 @@ async def enqueue(
     principal = principal_of(request)
     doorway: Doorway = request.app.state.doorway
     task = _task(doorway, queue, job)
-    using: Any = {"delay": job.delay, "priority": job.priority, "owner": _owner(principal, job)}
+    owner = _owner(principal, job)
+    using: Any = {"delay": job.delay, "priority": job.priority, "owner": owner}
+    using["tags"] = job.tags
     using["key"] = stored_key(principal, _key(job, idempotency_key))
     try:
         told = await within(ANSWER_WITHIN, _put_in(request, task, using, job.payload), give_up=False)
@@ -58,8 +60,10 @@ async def _put_in(
 ) -> dict[str, Any]:
     doorway: Doorway = request.app.state.doorway
     await doorway.open()
+    if (principal := principal_of(request)).sees_all:  # whose is only known now
+        await doorway.admit_job(principal, using["owner"])
     handle = await task.using(**using).aenqueue(**payload)
-    if handle.duplicate and not principal_of(request).sees_all:
+    if handle.duplicate and not principal.sees_all:
         await _check_mine(request, handle.id)
     status = status_of(handle.state, started=False)
     told = {"job_id": handle.id, "status": status, "duplicate": handle.duplicate}
