@@ -99,7 +99,11 @@ def _serving(place: Place) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
         str(port),
     ]
     command += ["--rate", "none", "--address-rate", "none", "--log-level", "warning"]
-    environment = {"PYTHONPATH": str(ROOT), "BENCH_URL": place.url, "BENCH_SCHEMA": place.schema}
+    environment = {
+        "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+        "BENCH_URL": place.url,
+        "BENCH_SCHEMA": place.schema,
+    }
     with tempfile.TemporaryDirectory() as marks:
         server = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **environment, "BENCH_MARKS": marks})
         try:
