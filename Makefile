@@ -74,6 +74,9 @@ acceptance: $(VENV)/.dev ## Run the acceptance tests on every engine, each on al
 	@$(MAKE) --no-print-directory ui
 	ACCEPTANCE=all $(BIN)/python -m pytest -q -n $(TESTERS) tests/acceptance
 
+conformance: $(VENV)/.dev ## Run the engines' contract on every variant: SQLite in a file and in memory, PostgreSQL, Redis, Valkey
+	CONFORMANCE=all $(BIN)/python -m pytest -q -n $(TESTERS) tests/conformance
+
 check: $(VENV)/.dev ## Format, lint, types, import contracts, generated docs
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
