@@ -228,6 +228,16 @@ def test_running_and_parked_jobs_and_workers_are_shown_as_they_are(run: Run, sho
     assert "host:1" in workers.out
     assert "1/2" in workers.out
     assert run("workers", "--json").json[0]["name"] == "host:1"
+    assert "claims nothing more" in run("workers", "quiet", "host:1", "--reason", "a look at it").out
+    assert "quiet" in run("workers").out
+    assert "claims again" in run("workers", "resume", "w1").out
+    assert "ends when what it runs has" in run("workers", "stop", "w1").out
+    refused = run("workers", "resume", "w1")
+    assert (refused.code, "was told to stop" in refused.err) == (1, True)
+    assert "there is no worker 'w2'" in run("workers", "stop", "w2").err
+    assert [e["why"] for e in run("audit", "--json").json if e["action"] == "worker quiet"] == [
+        "a look at it"
+    ]
     assert "asked to stop it" in run("cancel", held).out
     assert run("cancel", held, "--json").json["state"] == "active"
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.common import AppOption, load
+from penstock.cli.common import AppOption, command, load
 from penstock.cli.output import say
 from penstock.cli.work import LevelOption, configure_logs
 from penstock.runtime.child import loop_factory
@@ -30,11 +30,13 @@ def serve(
     address_rate: Annotated[
         str, typer.Option(help="Requests per address, such as 2000/s; none is no limit")
     ] = "2000/s",
+    connections: Annotated[int, typer.Option(min=1, help="How many may be open at once")] = 800,
     log_level: LevelOption = "info",
 ) -> None:
     """Serve the HTTP API and the dashboard.
 
     Until the first token is made, whoever is at this machine may do everything, and nobody else anything.
+    Redis without a ledger could forget that there was one: there nobody is let in without a token.
     """
     from penstock.web import Limits, make_service  # noqa: PLC0415 - an extra, and slow to load
     from penstock.web.serving import address, check_address, listen  # noqa: PLC0415 - as above
@@ -42,15 +44,19 @@ def serve(
 
     configure_logs(log_level)
     penstock = load(app)
+    penstock.alerting  # noqa: B018 - refuses here where penstock.yaml cannot be read
     limits = Limits(per_token=_rate(rate), per_address=_rate(address_rate))
-    service = make_service(penstock, local=True, limits=limits)
+    service = make_service(penstock, local=True, limits=limits, watch=True)
 
     async def session() -> None:
         await check_address(penstock, host)
         door = listen(host, port)
         say(f"Penstock on {penstock.safe_url}, at {address(door)}. Ctrl-C ends.")
         say_where(address(door))
-        await run(service, door, log_level)
+        if penstock.can_forget:
+            hint = command("token create NAME --scope admin", app)
+            say(f"Nobody is let in without a token, since Redis alone can lose them: {hint}", "bright_black")
+        await run(service, door, log_level, connections)
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(session())

@@ -10,6 +10,10 @@ fresh random token. Every settle and progress is conditional on id, token and st
 is told so (`accepted` is False), and nothing changes. Expiry of a worker is final: once its row has been
 taken by a rescue, or has passed its time, it can claim nothing, and `beat` answers `given_up`.
 
+**Orders.** A person may order a worker to claim nothing more, or to end: `order_worker` keeps that with the
+worker's row, each heartbeat brings it, and it goes with the worker. The last order stands; None takes it
+back.
+
 **Time.** The engine's own clock judges every stored instant, unless the injected `clock` answers (tests).
 Durations cross this interface on the way in, instants only on the way out.
 
@@ -121,7 +125,8 @@ Engines do not read them. Each has a kind and a key, and a version, which grows 
 `put_note` with `expect` changes only the version that was read, so that of several who do only one does. A
 note past its time is as if it were not there; `tidy` removes it, in bounded steps. One that is gone begins
 at version 1 again: who must know it for the same writes who he is into it. `engine/notes.py` says what a kind
-and a key may be. With a ledger beside Redis, notes, samples and the feed are in Redis alone.
+and a key may be. With a ledger beside Redis, notes of the kinds LASTING are in the ledger, so that no loss of
+Redis lets anybody in; the others, samples and the feed are in Redis alone.
 
 **The feed** is what happened to jobs, told by those who ran them, for those who watch; the jobs themselves
 are the truth. Numbers grow in the order in which events can be seen: who goes on from the cursor of each page
@@ -182,7 +187,10 @@ from penstock.engine.notes import Note
 from penstock.engine.running import (
     CancelOrder,
     Claimed,
+    Expired,
+    Grip,
     Judge,
+    Order,
     Orders,
     Rescued,
     Settled,
@@ -226,9 +234,11 @@ __all__ = [
     "EffectRecord",
     "Engine",
     "Entry",
+    "Expired",
     "FeedPage",
     "Finding",
     "Flow",
+    "Grip",
     "Group",
     "GroupState",
     "HistoryFilter",
@@ -241,6 +251,7 @@ __all__ = [
     "Minute",
     "Note",
     "OnLent",
+    "Order",
     "Orders",
     "Overlap",
     "Parked",
@@ -297,8 +308,11 @@ class Engine(Protocol):
     async def register(self, worker: WorkerInfo, ttl: float) -> None:
         """Announce a worker, alive for `ttl` seconds."""
 
-    async def beat(self, worker: str, ttl: float) -> Orders:
-        """Keep a worker alive for `ttl` seconds more and bring back its orders."""
+    async def beat(self, worker: str, ttl: float, memory: int | None = None) -> Orders:
+        """Keep a worker alive for `ttl` seconds more and bring back its orders.
+
+        `memory` is how many bytes its process has, where that is known.
+        """
         ...
 
     async def claim(self, want: Want) -> Claimed:
@@ -365,9 +379,9 @@ class Engine(Protocol):
         """Take all jobs back from a worker seen to be dead; `started` are the tokens it had begun."""
         ...
 
-    async def expire(self, limit: int) -> int:
+    async def expire(self, limit: int) -> list[Expired]:
         """Cancel waiting and delayed jobs that passed their expiry, then end the wait of blocked ones that
-        passed their deadline; how many, those not counted that end because one of these did."""
+        passed their deadline; these, and not those that end because one of these did."""
         ...
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
@@ -444,6 +458,10 @@ class Engine(Protocol):
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         """Stop or resume claims from a queue, for every worker."""
+
+    async def order_worker(self, worker: str, order: Order | None) -> bool:
+        """Order a worker by its next heartbeat, or take the order back; False where it is not alive."""
+        ...
 
     # -- declare --------------------------------------------------------------------------------------
     async def put_groups(self, groups: Sequence[Group]) -> None:
@@ -618,6 +636,10 @@ class Engine(Protocol):
 
     async def standing(self, job_id: str, most: int) -> Standing | None:
         """How many are claimed before this job in its lane, counted up to `most`; None: it does not wait."""
+        ...
+
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        """How many jobs of this owner have not ended, counted up to `most`."""
         ...
 
     async def dead_count(self) -> int:

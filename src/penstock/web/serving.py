@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import importlib.util
 import socket
 import sys
+from typing import Literal
 
 import uvicorn
 from fastapi import FastAPI
@@ -17,6 +20,7 @@ from penstock.runtime import signals
 GRACE = 10  # seconds that requests under way get to end
 BACKLOG = 2_048  # who may wait to be let in, as uvicorn has it
 SEND_BUFFER = 65_536  # bytes that the kernel keeps for a client
+CONNECTIONS = 800  # at once: most machines let a process have 1,024 files
 NOT_TAKEN = 20_000  # milliseconds after which a client that takes nothing of what was sent is gone
 
 
@@ -57,10 +61,15 @@ def address(door: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-async def serve(service: FastAPI, door: socket.socket, log_level: str) -> None:
+async def serve(
+    service: FastAPI, door: socket.socket, log_level: str, connections: int = CONNECTIONS
+) -> None:
     """Serve until a signal comes."""
     config = uvicorn.Config(
         service,
+        http=_http(),
+        ws="none",
+        limit_concurrency=connections + 1,
         log_level=log_level.lower(),
         log_config=None,  # what it logs goes where ours goes, and is as clean
         access_log=False,
@@ -68,13 +77,22 @@ async def serve(service: FastAPI, door: socket.socket, log_level: str) -> None:
         # Who asks is who connects: a header that says otherwise could be anybody's.
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE,
-        h11_max_incomplete_event_size=16_384,
+        h11_max_incomplete_event_size=32_768,
     )
     # Uvicorn answers the signals, and raises them once more when it has ended: that is then no news.
     signals.answer_by(lambda: None)
     with door:
         await uvicorn.Server(config).serve([door])
     signals.ignore()
+
+
+def _http() -> type[asyncio.Protocol] | Literal["h11"]:
+    """The fast one where it is there; h11 is bounded by itself, if not in time."""
+    if importlib.util.find_spec("httptools") is None:
+        return "h11"
+    from penstock.web.wire import BoundedHttp  # noqa: PLC0415 - needs httptools
+
+    return BoundedHttp
 
 
 def hold_little(door: socket.socket) -> None:

@@ -16,6 +16,7 @@ from penstock.engine import (
     Flow,
     HistoryFilter,
     JobFilter,
+    Order,
     Parked,
     QueueState,
     Standing,
@@ -105,27 +106,37 @@ class Inspection(Base):
         found = await self._do("standing", id=job_id, most=most) if is_id(job_id) else []
         return Standing.counted(found[0][0], most) if found else None
 
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        count: int = (await self._do("unfinished_of", owner=owner, most=most))[0][0]
+        return count
+
     async def dead_count(self) -> int:
         count: int = (await self._do("dead_count"))[0][0]
         return count
 
     async def workers(self) -> list[WorkerInfo]:
-        return [
-            WorkerInfo(
-                id=worker,
-                name=name,
-                queues=tuple(queues),
-                slots=slots,
-                started_at=_instant(started),
-                expires_at=_instant(expires),
-                active=active,
-                alive=alive,
-            )
-            for worker, name, queues, slots, started, expires, active, alive in await self._do("workers")
-        ]
+        return [_worker(*row) for row in await self._do("workers")]
 
     async def parked(self) -> list[Parked]:
         return [Parked(*row) for row in await self._do("parked")]
+
+
+def _worker(
+    worker: str, name: str, queues: list[str], slots: int, started: datetime, expires: datetime | None,
+    active: int, alive: bool, ordered: str | None, memory: int | None,
+) -> WorkerInfo:  # fmt: skip
+    return WorkerInfo(
+        id=worker,
+        name=name,
+        queues=tuple(queues),
+        slots=slots,
+        started_at=_instant(started),
+        expires_at=_instant(expires),
+        active=active,
+        alive=alive,
+        order=None if ordered is None else Order(ordered),
+        memory=memory,
+    )
 
 
 def _job(row: dict[str, Any]) -> Job:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Request, Response
 from pydantic import Field
 
-from penstock.model.access import Principal, Scope
+from penstock.model.access import EVERYBODY, Principal, Scope
 from penstock.sessions import LASTS, proof_of
 from penstock.web.auth import cookie_name
 from penstock.web.doorway import Doorway, principal_of
@@ -67,7 +67,7 @@ def _view(request: Request, principal: Principal, secret: str | None) -> Session
     doorway: Doorway = request.app.state.doorway
     return SessionView(
         name=principal.name,
-        owner=principal.owner,
+        owner=EVERYBODY if principal.all_owners else principal.owner,
         scopes=sorted(principal.scopes),
         engine=doorway.app.url.partition("://")[0],
         proof=None if secret is None else proof_of(secret),
