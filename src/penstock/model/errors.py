@@ -123,6 +123,10 @@ class OutcomeUnknown(EngineUnavailable):
     """The reply was lost: it may or may not have happened. Safe to try again with the same ids."""
 
 
+class Contended(EngineUnavailable):
+    """Another transaction holds what the call would change, such as a key. Nothing was done; try again."""
+
+
 class EngineFull(EngineUnavailable):
     """The engine has no room for more. Nothing was changed; try again when there is some."""
 
