@@ -57,6 +57,8 @@ SETTINGS = {
     "clean_up_at": "the time of day, in UTC, at which what is older than `keep_for` is removed",
     "keep_dead_letters_for": "seconds that dead letters are kept",
     "keep_audit_for": "seconds that entries of the audit log are kept",
+    "max_waiting": "jobs of one owner that may be there unfinished; `POST /jobs/{queue}` refuses more: "
+    "[Security](security.md)",
     "keep_history": "[records of jobs](ledger.md) kept when the jobs themselves are pruned, of all queues "
     "together; 0: none",
     "keep_history_for": "seconds after their end that such records are kept; 0: none",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
-from collections import Counter
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
-from penstock.engine import Sample
+from penstock.engine import Expired, Sample
 from penstock.model.histogram import BOUNDS, BUCKETS
 from penstock.model.job import Claim
 from penstock.model.outcome import Cancelled, Completed, Failed, Outcome, Retried, Snoozed
+from penstock.model.states import State
 
 # Of the outcome of a run, the measure that it adds to.
 _MEASURES: dict[type[Outcome], str] = {
@@ -20,6 +22,7 @@ _MEASURES: dict[type[Outcome], str] = {
     Snoozed: "snoozed",
     Cancelled: "cancelled",
 }
+_NEVER = datetime.min.replace(tzinfo=UTC)
 FAILURE = "failure:"  # before the class of the failure of a run, whatever became of its job
 _TIMED = frozenset({Completed, Retried, Failed})  # whose times are told: their handlers came to an end
 
@@ -37,12 +40,14 @@ class _Row:
         self.wait_sum = 0.0
         self.run_sum = 0.0
 
-    def took(self, wait: float, ran_for: float) -> None:
-        if wait > 0:  # clocks differ
-            self.wait_sum += wait
-        self.wait[bisect_left(BOUNDS, wait)] += 1
-        self.run_sum += ran_for
-        self.run[bisect_left(BOUNDS, ran_for)] += 1
+    def took(self, waits: list[float], times: list[float]) -> None:
+        """So long waited and took some runs. The lists are spoilt."""
+        _fill(self.wait, waits)
+        _fill(self.run, times)
+        self.wait_sum += sum(
+            waits[bisect_right(waits, 0.0) :]
+        )  # clocks differ: some began before they were due
+        self.run_sum += sum(times)
 
     def measures(self) -> dict[str, float]:
         found: dict[str, float] = {"completed": self.completed, **self.others}
@@ -67,22 +72,36 @@ class Tally:
         else:
             _count(row.others, outcome)
         if kind in _TIMED:
-            row.took(wait, ran_for)
+            row.took([wait], [ran_for])
 
     def completed(self, runs: Iterable[tuple[Claim, float, float]], since: float) -> None:
         """Runs were completed: each began so many seconds after `since`, and took so long."""
-        queue = task = ""
-        row = _Row()
+        waits: dict[tuple[str, str], list[float]] = defaultdict(list)
+        times: dict[tuple[str, str], list[float]] = defaultdict(list)
+        due_at, due = _NEVER, 0.0
         for claim, started, ran_for in runs:
-            if claim.task != task or claim.queue != queue:
-                queue, task = claim.queue, claim.task
-                row = self._row(queue, task)
-            row.completed += 1
-            row.took(since + started - claim.due_at.timestamp(), ran_for)
+            if claim.due_at is not due_at:  # jobs put in together share theirs
+                due_at = claim.due_at
+                due = due_at.timestamp() - since
+            kind = claim.queue, claim.task
+            waits[kind].append(started - due)
+            times[kind].append(ran_for)
+        for kind, waited in waits.items():
+            row = self._row(*kind)
+            row.completed += len(waited)
+            row.took(waited, times[kind])
 
     def taken_back(self, queue: str, task: str, outcome: Outcome) -> None:
         """A job was taken back from a worker that is gone."""
         _count(self._row(queue, task).others, outcome)
+
+    def expired(self, job: Expired) -> None:
+        """A job's time passed before it began: its own, or that for which it could wait for others."""
+        counts = self._row(job.queue, job.task).others
+        counts["missed" if job.missed else "expired"] += 1
+        if job.state is State.FAILED:
+            counts["failed"] += 1
+            counts["dead"] += 1
 
     def add(self, queue: str, task: str, measure: str) -> None:
         """One more of something rare."""
@@ -97,6 +116,17 @@ class Tally:
         """What was counted since this was last asked, of so many tasks; the others' next time."""
         taken = [self._rows.popitem() for _ in range(min(most, len(self._rows)))]
         return [Sample(queue, task, row.measures()) for (queue, task), row in taken]
+
+
+def _fill(buckets: list[int], values: list[float]) -> None:
+    """Count values in their buckets: sorted, whole runs of them go at once."""
+    values.sort()
+    at = 0
+    while at < len(values):
+        bucket = bisect_left(BOUNDS, values[at])
+        end = bisect_right(values, BOUNDS[bucket], at) if bucket < len(BOUNDS) else len(values)
+        buckets[bucket] += end - at
+        at = end
 
 
 def _count(counts: Counter[str], outcome: Outcome) -> None:
