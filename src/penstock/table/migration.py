@@ -83,7 +83,7 @@ def _check_unique(table: Table, shape: Shape) -> None:
     name = table.columns.id
     if shape.unique is not None and not shape.is_unique(name):
         raise SchemaMissing(
-            f"nothing keeps two rows of {table.table!r} from having the same {name!r}, by which they are told "
+            f"nothing keeps two rows of {table.table!r} from having the same {name!r}, which tells them "
             "apart; name a column that is unique with id_column=, or make it so:\n"
             f"create unique index {quoted(composed(table.table, name, 'unique'))} "
             f"on {qualified(table, table.table)} ({quoted(name)});"
