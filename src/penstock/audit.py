@@ -101,6 +101,11 @@ class Audit:
         self._engine = engine
         self._actor = actor
 
+    @property
+    def who(self) -> str:
+        """The one who acts."""
+        return self._actor.who
+
     @asynccontextmanager
     async def action(self, action: str, target: str, why: str | None = None) -> AsyncIterator[Change]:
         """Around an action: one entry, written before it is begun and completed when it has ended."""

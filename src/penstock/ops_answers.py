@@ -26,6 +26,14 @@ class Recovered(NamedTuple):
     already: bool  # it had been recovered before; nothing was done now
 
 
+class RecoveredSome(NamedTuple):
+    """What recovering named dead letters did."""
+
+    job_ids: Sequence[str]  # of the new jobs
+    already: int  # they had been recovered before
+    gone: int  # there is no such dead letter
+
+
 class Story(NamedTuple):
     """Everything there is of one job."""
 

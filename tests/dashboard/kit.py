@@ -14,7 +14,10 @@ from typing import Any, Literal
 
 import uvicorn
 from playwright.async_api import Browser, Page, async_playwright, expect
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
+from dashboard.jobs_kit import add_jobs
 from penstock import Context, Penstock, Unrecoverable
 from penstock.model.access import Scope
 from penstock.web import Limits, make_service
@@ -29,7 +32,7 @@ def make_shop(folder: Path) -> Penstock:
     app.queue("email")
     app.breaker("smtp")
 
-    @app.task(queue="email", name="send_receipt", needs="smtp")
+    @app.task(queue="email", name="send_receipt", needs="smtp", searchable="order_id")
     async def send_receipt(ctx: Context, order_id: int, to: str = "ana@example.com") -> str:
         """Sends the receipt of an order."""
         await ctx.progress(50, "writing")
@@ -41,6 +44,7 @@ def make_shop(folder: Path) -> Penstock:
     async def hostile(text: str) -> str:
         raise Unrecoverable(text)
 
+    add_jobs(app)
     app.queue("parcels", max_active=50)
 
     @app.task(queue="parcels", name="deliver", concurrency=1, rate_key="{tenant}")
@@ -114,11 +118,13 @@ async def tokens(app: Penstock) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def serving(app: Penstock) -> AsyncIterator[str]:
+async def serving(app: Penstock, prefix: str = "") -> AsyncIterator[str]:
+    """The service on a socket; with a prefix, mounted in an app of somebody's own."""
+    service = make_service(app, limits=UNLIMITED)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
-            make_service(app, limits=UNLIMITED),
+            Starlette(routes=[Mount(prefix, service)]) if prefix else service,
             log_level="warning",
             access_log=False,
             timeout_graceful_shutdown=1,
@@ -126,7 +132,7 @@ async def serving(app: Penstock) -> AsyncIterator[str]:
         server = uvicorn.Server(config)
         running = asyncio.create_task(server.serve(sockets=[listener]))
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}{prefix}"
         finally:
             server.should_exit = True
             await running

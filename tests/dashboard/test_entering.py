@@ -22,6 +22,17 @@ async def test_without_a_valid_token_nothing_is_shown(shop: Shop) -> None:
     await expect(page.get_by_role("alert")).to_contain_text("a valid token is needed")
 
 
+async def test_a_link_from_the_terminal_signs_one_browser_in(shop: Shop) -> None:
+    link = f"/#enter={await shop.app.ops.sessions.invite('ana')}"
+    page = await shop.page(who=None, path=link)
+    await expect(page.get_by_text("local:ana")).to_be_visible()
+    assert page.url == f"{shop.url}/dashboard/", "it is not kept in the address"
+    await page.reload()
+    await expect(page.get_by_text("local:ana")).to_be_visible()
+    other = await shop.page(who=None, path=link)
+    await expect(other.get_by_text("This link has been used already")).to_be_visible()
+
+
 async def test_signing_out_ends_the_session_for_good(shop: Shop) -> None:
     page = await shop.page("reader")
     (cookie,) = await page.context.cookies()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -171,20 +172,22 @@ def test_the_worker_takes_its_processes_from_the_command_or_the_settings(
 ) -> None:
     seen: list[Any] = []
 
-    async def supervise(options: Any, *, reload: bool, relay: object) -> int:
-        seen.append((options.processes, options.wishes, reload))
-        assert relay is None
+    async def supervise(options: Any, beside: Any) -> int:
+        others = list(beside(SimpleNamespace(restart=None)))
+        for other in others:
+            other.close()
+        seen.append((options.processes, options.wishes, [other.__qualname__ for other in others]))
         return 0
 
     monkeypatch.setattr(work, "_supervise", supervise)
     run("worker", "-p", "2", "-c", "7", "-q", "email")
     monkeypatch.setenv("PENSTOCK_PROCESSES", "3")
     run("worker")
-    run("dev")
+    run("dev", "--port", "0")
     assert seen == [
-        (2, {"queues": ["email"], "slots": 7, "tables": True}, False),
-        (3, {"tables": True}, False),
-        (1, {"grace": 5.0, "tables": True}, True),
+        (2, {"queues": ["email"], "slots": 7, "tables": True}, []),
+        (3, {"tables": True}, []),
+        (1, {"grace": 5.0, "tables": True}, ["Reloader.run", "ServiceProcess.run"]),
     ]
 
 

@@ -12,6 +12,7 @@ import typer
 
 from penstock.cli import (
     alerts,
+    dev,
     dlq,
     doctor,
     effects,
@@ -50,6 +51,7 @@ app = typer.Typer(
 )
 for group in (
     work,
+    dev,
     serving,
     inspect,
     why,

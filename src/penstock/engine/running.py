@@ -56,6 +56,15 @@ class Settled(NamedTuple):
     fence: int = 0  # as of a claim
 
 
+class Grip(NamedTuple):
+    """What a worker holds, as the engine has it."""
+
+    job_id: str
+    token: str
+    attempt: int
+    for_seconds: float  # since its claim
+
+
 class Order(StrEnum):
     """What a person has told a worker to do."""
 
@@ -97,6 +106,17 @@ class WorkerInfo:
     def claims(self) -> bool:
         """Whether it takes jobs: it lives, and nobody has told it not to."""
         return self.alive and self.order is None
+
+
+class Expired(NamedTuple):
+    """One job whose time passed before it could begin."""
+
+    id: str
+    queue: str
+    task: str
+    owner: str | None
+    state: State  # that it is in now: cancelled, failed, or waiting where it waits for others no longer
+    missed: bool  # those for which it waited had not ended by its deadline; else it is its own expiry
 
 
 class Rescued(NamedTuple):

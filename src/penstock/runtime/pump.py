@@ -367,7 +367,14 @@ def _outcome(running: Running, end: End, ran_for: float, worker: str) -> Outcome
             return Completed(end.result)
     claim = running.claim
     facts = Facts(
-        claim.attempt, claim.max_attempts, claim.crashes, ran_for, worker, random.random(), claim.probe
+        claim.attempt,
+        claim.max_attempts,
+        claim.crashes,
+        ran_for,
+        worker,
+        random.random(),
+        claim.probe,
+        tuple(running.logged or ()),
     )
     outcome = decide(facts, end, running.policy)
     if needs and isinstance(outcome, Completed | Retried | Failed):

@@ -110,7 +110,9 @@ class Sweeper:
         return 0.0 if len(rescued) >= STEP else jittered(min(10.0, self._options.lease / 6))
 
     async def expire(self) -> float:
-        return 0.0 if await self._engine.expire(STEP) >= STEP else jittered(30.0)
+        expired = await self._engine.expire(STEP)
+        self._account.expired(expired)
+        return 0.0 if len(expired) >= STEP else jittered(30.0)
 
     async def prune(self) -> float:
         removed = [await self._engine.prune(_all_day(kept), STEP) for kept in await self._retentions()]

@@ -18,7 +18,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]")
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     if any("\ud800" <= c <= "\udfff" for c in text):
         raise ValueError("holds a character that cannot be stored")
     return text
@@ -37,9 +37,9 @@ def _within_reach(at: datetime) -> datetime:
 
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}$")]
-_NO_NUL = r"^[^\x00]*$"  # so that the OpenAPI document says so, too
-Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=_NO_NUL), AfterValidator(_storable)]
-Words = Annotated[str, Field(max_length=500, pattern=_NO_NUL), AfterValidator(_storable)]
+NO_NUL = r"^[^\x00]*$"  # so that the OpenAPI document says so, too
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=NO_NUL), AfterValidator(storable)]
+Words = Annotated[str, Field(max_length=500, pattern=NO_NUL), AfterValidator(storable)]
 Instant = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_within_reach)]
 Count = Annotated[int, Field(ge=0)]
 
@@ -79,6 +79,7 @@ class NewJob(Said):
     delay: Annotated[float, Field(ge=0, le=MAX_SECONDS)] | None = None  # seconds
     priority: Literal["critical", "high", "medium", "low"] | None = None
     owner: Text | None = None  # for those who see the jobs of all
+    tags: Annotated[list[Name], Field(max_length=10)] | None = None  # words to find it by
 
 
 class Accepted(BaseModel):
@@ -107,6 +108,7 @@ class JobView(BaseModel):
     error: str | None
     owner: str | None
     key: str | None
+    tags: list[str] = []
     result: Any = None
     payload: Any = None
 
@@ -181,6 +183,7 @@ class Bulk(Why):
     failed_as: Text | None = None
     since: Instant | None = None
     until: Instant | None = None
+    cause: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] | None = None
     count: Count
     confirm: Annotated[str, Field(max_length=64)]
 
@@ -363,8 +366,15 @@ class FlowPage(BaseModel):
     next: str | None
 
 
+class FlowJobView(JobView):
+    """A job of a flow, and those it waits for."""
+
+    after: list[str]
+    blocked_by: list[str]
+
+
 class FlowDetail(FlowView):
-    jobs: list[JobView]
+    jobs: list[FlowJobView]
 
 
 class FlowCancelledView(BaseModel):
@@ -452,9 +462,33 @@ class ExplanationView(BaseModel):
     causes: list[CauseView]
 
 
+class EffectView(BaseModel):
+    """Something that was done once for the key of a job: `ctx.once`."""
+
+    name: str
+    job_id: str  # of the job that did it
+    first_at: datetime
+    expires_at: datetime
+
+
+class LogLineView(BaseModel):
+    at: datetime
+    level: str
+    text: str
+
+
+class LoggedView(BaseModel):
+    """What one attempt has logged by `ctx.log`: its latest lines."""
+
+    attempt: int
+    lines: list[LogLineView]
+
+
 class StoryView(BaseModel):
     errors: list[dict[str, Any]]
     steps: dict[str, Any]
+    effects: list[EffectView]
+    logs: list[LoggedView]
     worker: str | None
     origin: str | None
     note: str | None
@@ -463,6 +497,11 @@ class StoryView(BaseModel):
     blocked_by: list[str]
     recovered_from: str | None
     recovered_as: str | None
+    claimed_at: datetime | None  # the latest start
+    expires_at: datetime | None
+    deadline_at: datetime | None  # until when it may wait for others
+    priority: str
+    dead_letter: bool  # it has one that can be recovered, or was
     ran_for: float
     rescues: int
 
@@ -535,6 +574,8 @@ class CountedView(BaseModel):
     rescued: float
     lost_leases: float
     timed_out: float
+    expired: float
+    missed_deadlines: float
 
 
 class QueueStatsView(CountedView):

@@ -12,8 +12,13 @@ export interface Loaded<T> {
 const SOONEST = 1_000; // ms between two loads that events ask for
 const LATEST = 15_000;
 
-/** `live`: also when something happens to a job, not only after so many milliseconds. */
-export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = LATEST, live = true): Loaded<T> {
+/** At most every `soonest` milliseconds when something happens to a job; `false`: only every so often. */
+export function useLoad<T>(
+  load: () => Promise<T>,
+  deps: unknown[],
+  every = LATEST,
+  soonest: number | false = SOONEST,
+): Loaded<T> {
   const [state, set] = useState<{ data?: T; error?: ApiError }>({});
   const latest = useRef(0);
   const paused = useLive().paused;
@@ -33,11 +38,11 @@ export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = LATE
   useEffect(() => {
     if (paused) return;
     let due: number | undefined;
-    const soon = () => (due ??= window.setTimeout(() => ((due = undefined), again()), SOONEST));
+    const soon = () => (due ??= window.setTimeout(() => ((due = undefined), again()), soonest || SOONEST));
     const regularly = window.setInterval(again, every);
-    const stop = live ? onChange(soon) : () => undefined;
+    const stop = soonest !== false ? onChange(soon) : () => undefined;
     return () => (clearTimeout(due), clearInterval(regularly), stop());
-  }, [again, paused, every, live]);
+  }, [again, paused, every, soonest]);
 
   return { data: state.data, error: state.error, again };
 }

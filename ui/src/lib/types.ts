@@ -3,7 +3,7 @@ export interface Job {
   job_id: string; queue: string; task: string; status: string; state: string | null;
   attempts_made: number; max_attempts: number; created_at: string; started_at: string | null; finished_at: string | null;
   updated_at: string; next_attempt_at: string | null; progress: { percent?: number; message?: string } | null;
-  error: string | null; owner: string | null; key: string | null; result?: unknown; payload?: unknown;
+  error: string | null; owner: string | null; key: string | null; tags?: string[]; result?: unknown; payload?: unknown;
 }
 export interface JobPage { jobs: Job[]; next: string | null }
 export interface DeadLetter {
@@ -61,7 +61,7 @@ export interface Counted {
   throughput_per_minute: number; error_rate: number; avg_processing_time_ms: number; p50_processing_time_ms: number;
   p95_processing_time_ms: number; p99_processing_time_ms: number; avg_wait_time_ms: number; p50_wait_time_ms: number;
   p95_wait_time_ms: number; p99_wait_time_ms: number; retries: number; dead_letters: number; rescued: number;
-  lost_leases: number; timed_out: number;
+  lost_leases: number; timed_out: number; expired: number; missed_deadlines: number;
 }
 export interface QueueStats extends Counted {
   queue: string; waiting: number; active: number; completed: number; failed: number; delayed: number; blocked: number;

@@ -8,6 +8,7 @@ from penstock.engine import (
     SERIES_KEPT,
     CancelOrder,
     Claimed,
+    Expired,
     Finding,
     Judge,
     Order,
@@ -218,9 +219,13 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
             lambda connection: Rescue(connection, self._sql, judge, now).one(worker, started), repeatable=True
         )
 
-    async def expire(self, limit: int) -> int:
+    async def expire(self, limit: int) -> list[Expired]:
         notes = {"upstream_late": UPSTREAM_LATE, "upstream_missing": UPSTREAM_MISSING}
-        return await self._count("expire", limit=limit, expired=EXPIRED, **notes)
+        rows = await self._do("expire", limit=limit, expired=EXPIRED, **notes)
+        return [
+            Expired(job_id, queue, task, owner, State(state), missed)
+            for job_id, queue, task, owner, state, missed in rows
+        ]
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(

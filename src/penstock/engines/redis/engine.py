@@ -11,7 +11,9 @@ from penstock.engine import (
     SERIES_KEPT,
     CancelOrder,
     Claimed,
+    Expired,
     Finding,
+    Grip,
     Judge,
     Order,
     Orders,
@@ -26,7 +28,7 @@ from penstock.engine import (
 from penstock.engines.redis import enqueue, examine, migrate
 from penstock.engines.redis.bell import Bell
 from penstock.engines.redis.breakers import Breakers
-from penstock.engines.redis.codec import STATES, raw_id, text_id
+from penstock.engines.redis.codec import BY_BYTE, STATES, names_of, raw_id, text_id
 from penstock.engines.redis.instants import SECOND, micro, number, stored
 from penstock.engines.redis.limits import Limits
 from penstock.engines.redis.notes import Notes
@@ -171,10 +173,14 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
     async def rescue_worker(self, worker: str, started: frozenset[str], judge: Judge) -> list[Rescued]:
         return await Rescue(self._do, judge).one(worker, started)
 
-    async def expire(self, limit: int) -> int:
-        return await self._count(
+    async def expire(self, limit: int) -> list[Expired]:
+        told = await self._do(
             "expire", number(limit), EXPIRED.encode(), UPSTREAM_LATE.encode(), UPSTREAM_MISSING.encode()
         )
+        return [
+            Expired(text_id(raw), *names_of(kind), owner.decode() or None, BY_BYTE[state], missed == b"1")
+            for raw, kind, owner, state, missed in zip(*[iter(told)] * 5, strict=True)
+        ]
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(
@@ -214,6 +220,18 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
         """The state each is in; None for no such job."""
         told = await self._do("states", *map(raw_id, ids)) if ids else b""
         return [STATES.get(chr(letter)) for letter in told]
+
+    async def put_off(self, job: NewJob) -> bool:
+        """A debounced job has what this one brings, under its id; False where it has begun."""
+        return bool(await self._do("put_off", *enqueue.arguments([job])))
+
+    async def held_by(self, worker: str) -> list[Grip]:
+        """All that one worker holds."""
+        told = await self._do("held_by", worker.encode())
+        return [
+            Grip(text_id(raw), token.hex(), attempt, micros / SECOND)
+            for raw, token, attempt, micros in zip(*[iter(told)] * 4, strict=True)
+        ]
 
     async def promote(self, ids: Sequence[str]) -> int:
         return await self._count("promote", *_each_once(ids)) if ids else 0

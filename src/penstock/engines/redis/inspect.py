@@ -156,6 +156,10 @@ class Inspection:
         _, counts, _ = await self._counts(b"")
         return sum(n for (_, state), n in counts.items() if state == _DEAD)
 
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        count: int = await self._do("unfinished_of", owner.encode())
+        return min(count, most)
+
     async def standing(self, job_id: str, most: int) -> Standing | None:
         ahead = await self._do("standing", raw_id(job_id)) if is_id(job_id) else None
         return None if ahead is None else Standing.counted(ahead, most)

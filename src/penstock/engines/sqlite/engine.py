@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from penstock.engine import (
     Claimed,
+    Expired,
     Judge,
     Order,
     Orders,
@@ -95,9 +96,9 @@ class SqliteEngine(Asked, Declared, Kept):
     async def rescue_worker(self, worker: str, started: frozenset[str], judge: Judge) -> list[Rescued]:
         return await self._write(lambda tx: workers.rescue_worker(tx, worker, started, judge))
 
-    async def expire(self, limit: int) -> int:
+    async def expire(self, limit: int) -> list[Expired]:
         if not await self._read(upkeep.any_past_expiry):
-            return 0
+            return []
         return await self._write(lambda tx: upkeep.expire(tx, limit))
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:

@@ -16,6 +16,7 @@ from penstock.web.routes import (
     hooks,
     jobs,
     limits,
+    matching,
     openapi,
     queues,
     schedules,
@@ -27,6 +28,6 @@ from penstock.web.routes import (
 )
 
 ROUTES = (
-    enqueue, jobs, events, why, dead, queues, workers, schedules, limits, breakers, flows, tasks, alerts,
-    audit, health, stats, hooks, session, openapi,
+    enqueue, matching, jobs, events, why, dead, queues, workers, schedules, limits, breakers, flows, tasks,
+    alerts, audit, health, stats, hooks, session, openapi,
 )  # fmt: skip

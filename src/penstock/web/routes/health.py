@@ -29,9 +29,10 @@ def register(service: FastAPI) -> None:
 
 
 @needs(None)
-async def alive(response: Response) -> Probe:
+async def alive(request: Request, response: Response) -> Probe:
     """Whether this process lives; where not, only a new one helps."""
-    return _probe(response, good=liveness().alive)
+    doorway: Doorway = request.app.state.doorway
+    return _probe(response, good=liveness(doorway.pulse).alive)
 
 
 @needs(None)
