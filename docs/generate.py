@@ -33,6 +33,8 @@ MEANING = {
 SETTINGS = {
     "url": "where jobs live: `sqlite:///jobs.db`, `sqlite:////absolute/jobs.db`, `postgresql://…`, `redis://…`",
     "outbox": "the URL of your own database, where that is not the engine's: see [Outbox](outbox.md)",
+    "outbox_name": "whose rows are this app's in the tables of its outbox; by default the engine's address "
+    "tells: see [Outbox](outbox.md#several-apps-in-one-database)",
     "keep_outbox_for": "seconds that rows of the outbox are kept once they are dispatched",
     "ledger": "beside Redis, the URL of the database that has the durable record of every job: "
     "[the ledger](ledger.md); in code `Penstock(ledger=…)`",

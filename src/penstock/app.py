@@ -46,7 +46,7 @@ from penstock.tasks.queues import make_queue, under_environment
 from penstock.tasks.registry import Registry
 from penstock.tasks.schedules import name_of
 from penstock.tasks.scheduling import Scheduling
-from penstock.tasks.urls import check_ledger, check_outbox, check_url, is_redis, is_sqlite, masked
+from penstock.tasks.urls import check_ledger, check_outbox, check_url, is_redis, is_sqlite, masked, place_of
 from penstock.telemetry.metrics import Metrics
 from penstock.transacting import AppTransactions, StandIn, Where
 
@@ -95,7 +95,7 @@ class Penstock(Declaring, Enqueueing, Scheduling, Tabling, Hooking, Relaying):
         self._outbox: Outbox | None = None
         if self.settings.outbox is not None:
             check_outbox(self.url, self.settings.outbox)
-            self._outbox = Outbox(self.settings.outbox, self._clock, self.settings.keep_outbox_for)
+            self._outbox = self._outbox_of(self.settings.outbox)
         self._access = Access(self._connect, portable=is_sqlite(self.url))
         self._put_lent: StandIn | None = None  # in the place of the engine's own verbs
         self._transactions = AppTransactions(self._where, lambda: self.engine, self.settings.concurrency)
@@ -234,8 +234,13 @@ class Penstock(Declaring, Enqueueing, Scheduling, Tabling, Hooking, Relaying):
             return self._outbox.writer
         return self._put_lent or on_lent(self.url, self.schema, self._clock)
 
+    def _outbox_of(self, url: str) -> Outbox:
+        destination = self.settings.outbox_name or place_of(self.url, self.schema)
+        return Outbox(url, self._clock, self.settings.keep_outbox_for, destination)
+
     def _where(self) -> Where:
-        return Where(self.url, self.schema, self._clock, self.settings.outbox is not None)
+        name = self.settings.outbox_name or self.schema
+        return Where(self.url, self.schema, self._clock, self.settings.outbox is not None, name)
 
     @property
     def transactions(self) -> AppTransactions:
@@ -251,6 +256,8 @@ class Penstock(Declaring, Enqueueing, Scheduling, Tabling, Hooking, Relaying):
         check_url(url)
         before = self.url, self._clock, self._put_lent
         self.url, self._clock, self._put_lent = url, clock, put_lent
+        if self.settings.outbox is not None:
+            self._outbox = self._outbox_of(self.settings.outbox)
         self._transactions.stand_in = put_lent
         self._access.portable = is_sqlite(url)
         return before

@@ -1,4 +1,4 @@
-"""Sessions of people in a browser: begun with a token, and over when that is."""
+"""Sessions of people in a browser: begun with a token and over when that is, or by a link that works once."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import json
 import secrets
 from typing import NamedTuple
 
+from penstock.audit import Audit
 from penstock.engine import Engine
-from penstock.model.access import Principal
+from penstock.model.access import EVERYBODY, Principal, Scope
 from penstock.model.values import loads
 from penstock.tokens import Tokens
 
 KIND = "session"
-LASTS = 12 * 3_600.0  # seconds
+INVITATION = "invitation"
+INVITED = "psi_"  # what an invitation begins with, as a token does with pst_
+LASTS = 12 * 3_600.0  # seconds, of a session and of an invitation that nobody has used
 
 
 class NewSession(NamedTuple):
@@ -24,23 +27,49 @@ class NewSession(NamedTuple):
 class Sessions:
     """What a browser shows instead of the token: it can be taken away, and the token is not in it."""
 
-    def __init__(self, engine: Engine, tokens: Tokens) -> None:
+    def __init__(self, engine: Engine, tokens: Tokens, audit: Audit) -> None:
         self._engine = engine
         self._tokens = tokens
+        self._audit = audit
 
-    async def begin(self, token: str) -> NewSession | None:
-        """A new session for whoever has this token; None where it is none."""
-        found = await self._tokens.find(token)
-        if found is None:
+    async def invite(self, name: str) -> str:
+        """What begins one session, once, for whoever is at this machine and may do everything here anyway."""
+        code = INVITED + secrets.token_urlsafe(16)  # short enough for one line of a terminal
+        async with self._audit.action("session invite", name):
+            body = json.dumps({"name": name})
+            await self._engine.put_note(INVITATION, _key(code), body, ttl=LASTS, expect=0)
+        return code
+
+    async def begin(self, shown: str) -> NewSession | None:
+        """A new session for whoever has this token or invitation; None where it is neither."""
+        whose = await (self._invited(shown) if shown.startswith(INVITED) else self._holder(shown))
+        principal = None if whose is None else await self._principal(whose)
+        if whose is None or principal is None:
             return None
         secret = secrets.token_urlsafe(32)
-        await self._engine.put_note(KIND, _key(secret), json.dumps({"token": found.id}), ttl=LASTS, expect=0)
-        return NewSession(secret, found.principal)
+        await self._engine.put_note(KIND, _key(secret), json.dumps(whose), ttl=LASTS, expect=0)
+        return NewSession(secret, principal)
+
+    async def _invited(self, code: str) -> dict[str, str] | None:
+        key = _key(code)
+        note = await self._engine.note(INVITATION, key)
+        if note is None or not await self._engine.remove_notes(INVITATION, [key]):  # of two, one is first
+            return None
+        return {"name": loads(note.body)["name"]}
+
+    async def _holder(self, token: str) -> dict[str, str] | None:
+        found = await self._tokens.find(token)
+        return None if found is None else {"token": found.id}
 
     async def find(self, secret: str) -> Principal | None:
         """Whose session this is; None where it has ended, or its token has."""
         note = await self._engine.note(KIND, _key(secret))
-        token = None if note is None else await self._tokens.token(loads(note.body)["token"])
+        return None if note is None else await self._principal(loads(note.body))
+
+    async def _principal(self, whose: dict[str, str]) -> Principal | None:
+        if "name" in whose:
+            return Principal(name=f"local:{whose['name']}", scopes=frozenset(Scope), owner=EVERYBODY)
+        token = await self._tokens.token(whose["token"])
         return None if token is None else token.principal
 
     async def end(self, secret: str) -> None:

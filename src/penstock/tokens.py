@@ -44,9 +44,14 @@ class Token:
     @property
     def principal(self) -> Principal:
         rate: Limit | None = None if self.rate is None else parse_rate("rate", self.rate)
-        name = f"token:{self.name}:{self.id}"
+        every = self.owner == EVERYBODY
         return Principal(
-            name=name, scopes=self.scopes, owner=self.owner, rate=rate, max_waiting=self.max_waiting
+            name=f"token:{self.name}:{self.id}",
+            scopes=self.scopes,
+            owner=None if every else self.owner,
+            all_owners=every,
+            rate=rate,
+            max_waiting=self.max_waiting,
         )
 
 

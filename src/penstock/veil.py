@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from penstock.engine import Flow
 from penstock.model.job import DeadLetter, Job
 from penstock.model.record import Record
-from penstock.model.redaction import masked_members, named_secret
+from penstock.model.redaction import MASK, masked_members, named_secret
+from penstock.model.values import readable
 from penstock.tasks.registry import Registry
 
 T = TypeVar("T", Job, DeadLetter)
@@ -28,6 +29,17 @@ class Veil:
             return text
         task = self._registry.get(task_name)
         return masked_members(text, named_secret if task is None else task.privacy.secret.__contains__)
+
+    def unmasked(self, task_name: str, given: Mapping[str, Any], stored: str) -> dict[str, Any]:
+        """Arguments that somebody has changed who saw them masked: what is still a mask stays as stored."""
+        kept = readable(stored)
+        hidden = readable(self.payload(task_name, stored))
+        if not isinstance(kept, dict) or not isinstance(hidden, dict):
+            return dict(given)
+        return {
+            name: kept[name] if value == MASK and hidden.get(name) == MASK else value
+            for name, value in given.items()
+        }
 
     def over(self, found: T) -> T:
         """A job, or a dead letter."""

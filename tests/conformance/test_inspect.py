@@ -22,7 +22,7 @@ from conformance.kit import (
     settle,
     take,
 )
-from penstock.engine import DeadFilter, JobFilter, Recovery, Retention, WorkerInfo
+from penstock.engine import DeadFilter, HistoryFilter, JobFilter, Recovery, Retention, WorkerInfo
 from penstock.model.ids import uuid7
 from penstock.model.outcome import COMPLETED, Cancelled
 from penstock.model.states import State
@@ -198,6 +198,16 @@ async def test_dead_letters_are_found_by_every_filter(engine, dead):
     assert await letters(engine, reason="unrecoverable") == [dead[2]]
     assert await letters(engine, queue="mail", task="app.a", reason="unrecoverable") == [dead[2]]
     assert await letters(engine, queue="none") == []
+
+
+async def test_an_empty_name_is_nobodys_and_not_everybodys(engine, dead):
+    await finish(engine, "post", outcome=failed(), owner="ana", key="k")
+    await finish(engine, "mail", owner="ana", key="k2")
+    for name in ("queue", "task", "owner", "key"):
+        assert await engine.jobs(JobFilter(**{name: ""}), 10) == []
+        assert await engine.histories(HistoryFilter(**{name: ""}), 10) == []
+    for name in ("queue", "task", "owner"):
+        assert await letters(engine, **{name: ""}) == []
 
 
 async def test_dead_letters_are_found_by_the_owner_of_the_job(engine, dead):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -459,6 +460,20 @@ async def test_a_schema_that_holds_an_engine_is_refused(redis: RedisServer) -> N
     with pytest.raises(EngineError, match="holds the jobs of an engine"):
         await engine.migrate()
     await engine.close()
+
+
+async def test_a_file_that_is_the_ledger_of_another_app_is_refused(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    ledger = f"sqlite:///{tmp_path / 'ledger.db'}"
+    one, other = (make_engine(redis.url(), schema, FakeClock(), ledger) for schema in ("shop", "office"))
+    await one.migrate()
+    for verb in (other.migrate, other.open):
+        with pytest.raises(EngineError, match=r"ledger of an app whose PENSTOCK_SCHEMA is 'shop'"):
+            await verb()
+    assert "'shop'" in {finding.name: finding.text for finding in await other.examine()}["ledger-schema"]
+    await one.open()
+    await one.close()
 
 
 async def test_doctor_looks_at_the_ledger_and_lets_a_forgetful_redis_pass(

@@ -110,6 +110,8 @@ PATTERNS = [
     "noteends",
     "minute:[0-9]+",
     "minutes",
+    "quarter:[0-9]+",
+    "quarters",
     "totals",
     "feed",
     "feeding",

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from penstock import InvalidOption, Job, Penstock, Secret
+from penstock import InvalidOption, Job, Penstock, Secret, Unrecoverable
 from penstock.engine import JobFilter
 from penstock.model.redaction import MASK
 from penstock.ops import Ops
@@ -149,3 +149,20 @@ async def test_schedules_and_flows_show_no_secrets_and_jobs_still_get_them(app: 
         assert job.args == {"card": MASK}
         await app.worker().run(burst=True)
     assert sorted(seen) == ["4111", "4222"]
+
+
+async def test_a_mask_in_changed_arguments_of_a_dead_letter_stands_for_what_it_was(
+    app: Penstock,
+) -> None:
+    @app.task(secret="card")
+    async def pay(card: str, amount: int) -> None:
+        raise Unrecoverable("no")
+
+    async with app:
+        job = await pay.aenqueue(card="4111 1111", amount=1)
+        await app.worker().run(burst=True)
+        shown = (await app.ops.dead_letter(job.id)).args
+        done = await app.ops.recover(job.id, shown | {"amount": 2})
+        made = await app.engine.get(done.job_id)
+        assert made is not None
+        assert (shown["card"], made.args) == (MASK, {"card": "4111 1111", "amount": 2})

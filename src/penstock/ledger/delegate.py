@@ -17,6 +17,7 @@ from penstock.engine import (
     Entry,
     FeedPage,
     Flow,
+    Grip,
     Group,
     GroupState,
     JobEvent,
@@ -25,8 +26,10 @@ from penstock.engine import (
     LimitState,
     Minute,
     Note,
+    Order,
     Orders,
     Parked,
+    Quarter,
     QueueState,
     Sample,
     ScheduleRow,
@@ -38,14 +41,22 @@ from penstock.engine.notes import LASTING
 from penstock.ledger.books import Books
 from penstock.ledger.notes import LedgerNotes, Noting
 from penstock.model.breaker import Breaker, BreakerState, Circuit
-from penstock.model.job import DeadLetter, Job
+from penstock.model.job import DeadLetter, Job, NewJob
 from penstock.model.states import State
 
 
 class Fenced(Engine, Protocol):
-    """An engine whose claims have a fence, and which tells the states of many jobs at once."""
+    """An engine whose claims have a fence, with what a ledger asks of it beside the contract."""
 
     async def states(self, ids: Sequence[str]) -> list[State | None]: ...
+
+    async def put_off(self, job: NewJob) -> bool:
+        """A debounced job has what this one brings, under its id; False where it has begun."""
+        ...
+
+    async def held_by(self, worker: str) -> list[Grip]:
+        """All that one worker holds."""
+        ...
 
 
 class Delegate(ABC):
@@ -61,8 +72,11 @@ class Delegate(ABC):
     async def register(self, worker: WorkerInfo, ttl: float) -> None:
         await (await self._engine()).register(worker, ttl)
 
-    async def beat(self, worker: str, ttl: float) -> Orders:
-        return await (await self._engine()).beat(worker, ttl)
+    async def beat(self, worker: str, ttl: float, memory: int | None = None) -> Orders:
+        return await (await self._engine()).beat(worker, ttl, memory)
+
+    async def order_worker(self, worker: str, order: Order | None) -> bool:
+        return await (await self._engine()).order_worker(worker, order)
 
     async def progress(self, job_id: str, token: str, progress: str) -> bool:
         return await (await self._engine()).progress(job_id, token, progress)
@@ -212,6 +226,9 @@ class Delegate(ABC):
 
     async def series(self, since: datetime, until: datetime, queue: str | None = None) -> list[Minute]:
         return await (await self._engine()).series(since, until, queue)
+
+    async def quarters(self, since: datetime, until: datetime, queue: str | None = None) -> list[Quarter]:
+        return await (await self._engine()).quarters(since, until, queue)
 
     async def totals(self) -> list[Sample]:
         return await (await self._engine()).totals()

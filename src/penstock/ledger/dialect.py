@@ -22,7 +22,7 @@ COLUMNS = (
     "j.result_json", "j.error_message", "j.attempts_made", "j.max_attempts", "j.idempotency_key",
     "j.created_at", "j.started_at", "j.finished_at", "j.updated_at", "j.owner", "j.spec", "j.due_at",
     "j.token", "j.run_over", "j.failure", "j.key_kind", "j.key_held", "j.expires_at", "j.cancel_note",
-    "cast(j.recovered_as as text)",
+    "cast(j.recovered_as as text)", "j.worker", "j.attempts_before",
 )  # fmt: skip
 
 

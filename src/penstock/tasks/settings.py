@@ -34,6 +34,9 @@ class Settings(BaseModel):
         min_length=1,
     )
     outbox: str | None = Field(default=None, repr=False, min_length=1)  # the URL of the user's own database
+    outbox_name: str | None = Field(
+        default=None, min_length=1, max_length=255
+    )  # in the tables of the outbox, in the place of the engine's address
     keep_outbox_for: float = Field(default=DAY, ge=0, le=MAX_SECONDS)  # seconds since the dispatch
     ledger: str | None = Field(default=None, repr=False, min_length=1)  # URL of a database beside Redis
     schema_name: str = Field(default="penstock", validation_alias=_named("PENSTOCK_SCHEMA"))

@@ -23,9 +23,11 @@ from penstock.ops import Ops
 from penstock.web.auth import TokenAuth, is_from_here
 from penstock.web.guard import Need
 from penstock.web.limits import Limits
+from penstock.web.origins import is_foreign
 from penstock.web.quotas import Quotas
 from penstock.web.rates import Rates
 from penstock.web.refusals import Refusal, limited
+from penstock.web.seats import Seats
 from penstock.web.shapes import Why
 
 Authenticate: TypeAlias = Callable[[Request], Principal | Awaitable[Principal | None] | None]
@@ -44,6 +46,7 @@ class Doorway:
         self._auth: Authenticate = auth or TokenAuth(self._unnamed_ops, local=local and not app.can_forget)
         self._opening = asyncio.Lock()
         self._opened = 0
+        self.seats = Seats(limits.streams_each, limits.streams)
         self._addresses = Rates(_limit("per_address", limits.per_address))
         self._tokens = Rates(_limit("per_token", limits.per_token))
         self._quotas = Quotas(self._unfinished_of)
@@ -53,7 +56,7 @@ class Doorway:
         """Let a request in, with its principal in its state; Refusal where it may not."""
         address = request.client.host if request.client else ""
         _hold(self._addresses, address)
-        if request.method != "GET" and not is_from_here(request):
+        if request.method != "GET" and _may_be_forged(request):
             raise Refusal(403, "forbidden", "a page of another site may change nothing here")
         if need.scope is None:
             return
@@ -66,7 +69,7 @@ class Doorway:
         _hold(self._tokens, principal.name, principal.rate)
         if not principal.may(need.scope):
             raise Refusal(403, "forbidden", f"this needs a token with the scope {need.scope}")
-        if not principal.sees_all and (need.everything or principal.owner is None):
+        if not principal.sees_all and (need.everything or not principal.has_owner):
             raise Refusal(403, "forbidden", "this shows the work of all owners; it needs a token for all")
         if need.scope is Scope.ENQUEUE and not principal.sees_all:
             await self.admit_job(principal, principal.owner)
@@ -140,6 +143,18 @@ class Doorway:
         while self._opened:
             self._opened -= 1
             await self.app.aclose()
+
+
+def _may_be_forged(request: Request) -> bool:
+    """Whether a page of another site may have made a browser ask.
+
+    To plain http browsers tell no Sec-Fetch-Site, but an Origin. By themselves they never add a bearer.
+    """
+    if not is_from_here(request):
+        return True
+    if "origin" not in request.headers or not is_foreign(request):
+        return False
+    return request.headers.get("authorization", "").partition(" ")[0].lower() != "bearer"
 
 
 def follow_token(request: Request) -> str | None:

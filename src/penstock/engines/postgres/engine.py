@@ -11,6 +11,7 @@ from penstock.engine import (
     Expired,
     Finding,
     Judge,
+    Order,
     Orders,
     Recovery,
     Rescued,
@@ -123,12 +124,13 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
             ttl=ttl,
         )
 
-    async def beat(self, worker: str, ttl: float) -> Orders:
-        ((alive, cancels, paused, watched),) = await self._do("beat", worker=worker, ttl=ttl)
+    async def beat(self, worker: str, ttl: float, memory: int | None = None) -> Orders:
+        found = await self._do("beat", worker=worker, ttl=ttl, memory=memory)
+        ((alive, cancels, paused, watched, ordered),) = found
         if not alive:
             return Orders(given_up=True)
         stops = tuple(CancelOrder(*pair.split()) for pair in cancels)
-        return Orders(False, stops, frozenset(paused), watched)
+        return Orders(False, stops, frozenset(paused), watched, ordered and Order(ordered))
 
     async def claim(self, want: Want) -> Claimed:
         self._listener.look(want.queues)
@@ -300,6 +302,9 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         await self._do("set_paused", queue=queue, paused=paused)
+
+    async def order_worker(self, worker: str, order: Order | None) -> bool:
+        return bool(await self._do("order_worker", worker=worker, order=order and order.value))
 
 
 def _known(ids: Iterable[str]) -> list[str]:

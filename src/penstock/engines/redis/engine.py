@@ -13,7 +13,9 @@ from penstock.engine import (
     Claimed,
     Expired,
     Finding,
+    Grip,
     Judge,
+    Order,
     Orders,
     Recovery,
     Rescued,
@@ -90,15 +92,17 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
             "register", worker.id.encode(), number(micro(ttl)), started, json.dumps(about).encode()
         )
 
-    async def beat(self, worker: str, ttl: float) -> Orders:
-        orders = await self._do("beat", worker.encode(), number(micro(ttl)))
+    async def beat(self, worker: str, ttl: float, memory: int | None = None) -> Orders:
+        size = b"" if memory is None else number(memory)
+        orders = await self._do("beat", worker.encode(), number(micro(ttl)), size)
         if orders is None:
             return Orders(given_up=True)
-        paused, cancel, watched = orders
+        paused, cancel, watched, ordered = orders
         stops = [
             CancelOrder(text_id(raw), token.hex()) for raw, token in zip(*[iter(cancel)] * 2, strict=True)
         ]
-        return Orders(False, tuple(stops), frozenset(queue.decode() for queue in paused), watched == 1)
+        names = frozenset(queue.decode() for queue in paused)
+        return Orders(False, tuple(stops), names, watched == 1, Order(ordered.decode()) if ordered else None)
 
     async def claim(self, want: Want) -> Claimed:
         wanted = Wanted(want)
@@ -217,6 +221,18 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
         told = await self._do("states", *map(raw_id, ids)) if ids else b""
         return [STATES.get(chr(letter)) for letter in told]
 
+    async def put_off(self, job: NewJob) -> bool:
+        """A debounced job has what this one brings, under its id; False where it has begun."""
+        return bool(await self._do("put_off", *enqueue.arguments([job])))
+
+    async def held_by(self, worker: str) -> list[Grip]:
+        """All that one worker holds."""
+        told = await self._do("held_by", worker.encode())
+        return [
+            Grip(text_id(raw), token.hex(), attempt, micros / SECOND)
+            for raw, token, attempt, micros in zip(*[iter(told)] * 4, strict=True)
+        ]
+
     async def promote(self, ids: Sequence[str]) -> int:
         return await self._count("promote", *_each_once(ids)) if ids else 0
 
@@ -234,6 +250,10 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         await self._do("set_paused", queue.encode(), b"1" if paused else b"0")
+
+    async def order_worker(self, worker: str, order: Order | None) -> bool:
+        told = b"" if order is None else order.value.encode()
+        return bool(await self._do("order_worker", worker.encode(), told) == 1)
 
     async def _count(self, verb: str, *arguments: bytes) -> int:
         count: int = await self._do(verb, *arguments)

@@ -21,6 +21,7 @@ from penstock.engine import (
     HistoryFilter,
     JobFilter,
     Level,
+    Order,
     Parked,
     QueueState,
     Standing,
@@ -177,7 +178,7 @@ class Inspection:
 
     async def workers(self) -> list[WorkerInfo]:
         now, *rows = await self._do("workers")
-        found = [_worker(row, float(now)) for row in zip(*[iter(rows)] * 4, strict=True)]
+        found = [_worker(row, float(now)) for row in zip(*[iter(rows)] * 6, strict=True)]
         return sorted(found, key=lambda worker: (worker.started_at, worker.id))
 
     async def parked(self) -> list[Parked]:
@@ -190,8 +191,8 @@ class Inspection:
         return sorted(found)
 
 
-def _worker(row: tuple[bytes, bytes, bytes, int], now: float) -> WorkerInfo:
-    worker, until, about, active = row
+def _worker(row: tuple[bytes, bytes, bytes, int, bytes, bytes], now: float) -> WorkerInfo:
+    worker, until, about, active, ordered, memory = row
     (started,) = unpack_from("<d", about)
     told = json.loads(about[8:])
     expires = float(until)
@@ -204,4 +205,6 @@ def _worker(row: tuple[bytes, bytes, bytes, int], now: float) -> WorkerInfo:
         expires_at=instant(expires) if expires else None,
         active=active,
         alive=expires > now,
+        order=Order(ordered.decode()) if ordered else None,
+        memory=int(memory) if memory else None,
     )

@@ -8,6 +8,7 @@ from penstock.engine import (
     Claimed,
     Expired,
     Judge,
+    Order,
     Orders,
     Recovery,
     Rescued,
@@ -47,8 +48,8 @@ class SqliteEngine(Asked, Declared, Kept):
     async def register(self, worker: WorkerInfo, ttl: float) -> None:
         await self._write(lambda tx: workers.register(tx, worker, ttl))
 
-    async def beat(self, worker: str, ttl: float) -> Orders:
-        return await self._current().beats.run(lambda view: workers.beat(view, worker, ttl))
+    async def beat(self, worker: str, ttl: float, memory: int | None = None) -> Orders:
+        return await self._current().beats.run(lambda view: workers.beat(view, worker, ttl, memory))
 
     async def claim(self, want: Want) -> Claimed:
         parts = self._current()
@@ -141,3 +142,6 @@ class SqliteEngine(Asked, Declared, Kept):
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         await self._write(lambda tx: operate.set_paused(tx, queue, paused))
+
+    async def order_worker(self, worker: str, order: Order | None) -> bool:
+        return await self._write(lambda tx: workers.order(tx, worker, order))

@@ -46,6 +46,7 @@ async def enqueue(
     task = _task(doorway, queue, job)
     owner = _owner(principal, job)
     using: Any = {"delay": job.delay, "priority": job.priority, "owner": owner}
+    using["tags"] = job.tags
     using["key"] = stored_key(principal, _key(job, idempotency_key))
     await doorway.open()
     if principal.sees_all:  # whose is only known now
