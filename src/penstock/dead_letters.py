@@ -37,10 +37,13 @@ class DeadLetters:
 
     async def dead_letter(self, job_id: str) -> DeadLetter:
         """One dead letter, by the id of the job that failed."""
+        return self._veil.over(await self._letter(job_id))
+
+    async def _letter(self, job_id: str) -> DeadLetter:
         found = await self._engine.dead_letter(job_id) if is_id(job_id) else None
         if found is None:
             raise JobNotFound(f"there is no dead letter of job {job_id!r}; `penstock dlq` lists them")
-        return self._veil.over(found)
+        return found
 
     async def dead_count(self) -> int:
         """How many dead letters wait for somebody."""
@@ -50,10 +53,11 @@ class DeadLetters:
         """Make a new job of a dead letter, with attempts reset; that same job the second time.
 
         `args` replaces the payload, and must fit the task; ActionRefused where it has been recovered before.
+        A secret in it that is masked, as it is shown, stays as it was.
         The new job does not expire: somebody wants it.
         """
-        letter = await self.dead_letter(job_id)
-        payload = None if args is None else self._payload(letter.task, args)
+        letter = await self._letter(job_id)
+        payload = None if args is None else self._payload(letter, args)
         async with self.audit.action("dead letter recover", job_id) as change:
             change.before = {"recovered_as": letter.recovered_as}
             done = await self._recover(job_id, payload)
@@ -106,8 +110,7 @@ class DeadLetters:
             change.before = {"task": letter.task, "reason": letter.reason, "failed_at": letter.failed_at}
             await self._engine.remove_dead_letters([job_id])
 
-    def _payload(self, task_name: str, args: Mapping[str, Any]) -> str:
-        task = self._registry.tasks.get(task_name)
-        if task is None:
-            return dumps(dict(args), MAX_ARGS_BYTES, "args")
-        return task.validate(args)
+    def _payload(self, letter: DeadLetter, args: Mapping[str, Any]) -> str:
+        wanted = self._veil.filled_in(letter.task, args, letter.args_json)
+        task = self._registry.tasks.get(letter.task)
+        return dumps(wanted, MAX_ARGS_BYTES, "args") if task is None else task.validate(wanted)

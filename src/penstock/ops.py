@@ -266,6 +266,14 @@ class Ops(DeadLetters):
 
     async def reconcile(self) -> Reconciled:
         """Compare all that has not ended with the ledger, and repair it; ActionRefused without one."""
+        async with self.audit.action("reconcile", "ledger") as change:
+            total = await self._reconcile()
+            change.after = {
+                "dispatched": total.dispatched, "restored": total.restored, "ended": total.ended
+            }  # fmt: skip
+        return total
+
+    async def _reconcile(self) -> Reconciled:
         total, after = Reconciled(), None
         while True:
             done = await self._engine.reconcile(RECONCILE_STEP, after)

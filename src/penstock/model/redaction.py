@@ -137,8 +137,13 @@ def named_secret(name: str) -> bool:
 
 def members_of(payload: str, names: Iterable[str]) -> list[Any]:
     """The values of these members of a JSON object; none where the text is not one."""
-    members = _members(payload) or {}
+    members = members_by_name(payload)
     return [members[name] for name in names if name in members]
+
+
+def members_by_name(payload: str) -> dict[str, Any]:
+    """The members of a JSON object; none where the text is not one."""
+    return _members(payload) or {}
 
 
 def _members(payload: str) -> dict[str, Any] | None:
