@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from penstock.audit import Audit
@@ -35,6 +36,7 @@ class Bulk:
     async def chosen(self, action: BulkAction, where: DeadFilter) -> Chosen:
         """What the action would be done to; ActionRefused where that is more than can be done at once."""
         ids: list[str] = []
+        where = replace(where, payloads=False)
         while page := await self._engine.dead_letters(where, STEP, ids[-1] if ids else None):
             ids += [letter.job_id for letter in page]
             if len(ids) > MOST:
@@ -89,5 +91,6 @@ def _word(action: BulkAction, ids: Sequence[str]) -> str:
 
 def told(where: DeadFilter) -> str:
     """A filter in words."""
-    given = {name: getattr(where, name) for name in where.__slots__ if getattr(where, name)}
+    names = (name for name in where.__slots__ if name != "payloads")
+    given = {name: value for name in names if (value := getattr(where, name))}
     return ", ".join(f"{name} {value}" for name, value in given.items()) or "all"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from penstock.audit import Audit
@@ -84,7 +85,7 @@ class DeadLetters:
         """
         if not 0 < rate <= 100_000:
             raise InvalidOption(f"rate must be more than 0 jobs per second, not {rate!r}")
-        done = 0
+        done, where = 0, replace(where, payloads=False)
         after: str | None = None
         async with self.audit.action("dead letters recover", told(where)) as change:
             while limit is None or done < limit:

@@ -32,7 +32,7 @@ async def look(engine: Engine, health: HealthCheck) -> Overview:
     if found.engine_error is not None:
         return Overview(health=found, attention=found.problems)
     try:
-        jobs = await engine.jobs(JobFilter(state=State.ACTIVE), RUNNING_SEEN)
+        jobs = await engine.jobs(JobFilter(state=State.ACTIVE, payloads=False), RUNNING_SEEN)
         attention = [
             *found.problems,
             *_parked(await engine.parked()),

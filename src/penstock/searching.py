@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from penstock.engine import Engine, JobFilter
+from penstock.engine import NOT_READ, Engine, JobFilter
 from penstock.model.errors import InvalidOption
 from penstock.model.job import Job
 from penstock.model.values import readable
 from penstock.tasks.registry import Registry
 
 MOST = 5_000  # jobs looked at for one page
-STEP = 200
+STEP = 25  # at once: each may have a payload of a megabyte
 MAX_ARGS = 5
 
 
@@ -42,11 +43,11 @@ class Searching:
         self._check(where.task, args)
         found: list[Job] = []
         for _ in range(MOST // STEP):
-            jobs = await self._engine.jobs(where, STEP, after)
+            jobs = await self._engine.jobs(replace(where, payloads=True), STEP, after)
             for job in jobs:
                 after = job.id
                 if _fits(job, args):
-                    found.append(job)
+                    found.append(job if where.payloads else replace(job, args_json=NOT_READ))
                     if len(found) == limit:
                         return Found(found, after)
             if len(jobs) < STEP:

@@ -168,6 +168,7 @@ from penstock.engine.effects import Effect, EffectFilter, EffectName, EffectReco
 from penstock.engine.feeding import FEED_KEPT, FeedPage, JobEvent
 from penstock.engine.limiting import DECLARED_FOR, Entry, Group, GroupState, LaneState, LimitState
 from penstock.engine.looking import (
+    NOT_READ,
     OLDEST_LANES,
     DeadFilter,
     Flow,
@@ -210,6 +211,7 @@ from penstock.model.states import State
 __all__ = [
     "DECLARED_FOR",
     "FEED_KEPT",
+    "NOT_READ",
     "OLDEST_LANES",
     "SERIES_KEPT",
     "STILL_RUNS",

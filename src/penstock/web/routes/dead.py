@@ -72,7 +72,7 @@ async def dead_letters(
 ) -> DeadPage:
     """Jobs that could not be done, newest first."""
     principal = principal_of(request)
-    wanted = replace(where, recovered=recovered)
+    wanted = replace(where, recovered=recovered, payloads=principal.may(Scope.PAYLOAD))
     found = await (await ops_of(request)).dead_letters(wanted, limit, after)
     views = [dead_view(principal, letter) for letter in found]
     return DeadPage(dead_letters=views, next=following([letter.job_id for letter in found], limit))

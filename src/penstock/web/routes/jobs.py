@@ -79,6 +79,7 @@ async def jobs(
         since=since,
         until=until,
         parked=parked,
+        payloads=principal.may(Scope.PAYLOAD),
     )
     ops = await ops_of(request)
     if args := _arguments(request):
@@ -124,6 +125,7 @@ async def history(
         key=stored_key(principal, key),
         since=since,
         until=until,
+        payloads=principal.may(Scope.PAYLOAD),
     )
     found = await (await ops_of(request)).history(where, limit, after)
     views = [job_view(principal, each) for each in found]
