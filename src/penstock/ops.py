@@ -166,6 +166,10 @@ class Ops(DeadLetters):
             raise JobNotFound(f"there is no record of job {job_id!r}")
         return self._veil.over(found) if isinstance(found, Job) else self._veil.record(found)
 
+    async def looked_up_in_vain(self, job_id: str) -> None:
+        """Take as long as `known` does over a job of which there is no record."""
+        await self._engine.history(job_id)
+
     async def record(self, job_id: str) -> Record:
         """What is told of a job to the outside, pruned or not; JobNotFound where there is no record of it."""
         found = await self.known(job_id)

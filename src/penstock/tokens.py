@@ -16,7 +16,7 @@ from penstock.audit import Audit
 from penstock.engine import Engine, Note
 from penstock.model.access import Principal, Scope
 from penstock.model.errors import Duration, InvalidOption, JobNotFound, in_seconds
-from penstock.model.limits import Limit, parse_rate
+from penstock.model.limits import Limit, client_rate, parse_rate
 from penstock.model.names import check_text
 from penstock.model.values import loads
 
@@ -41,8 +41,9 @@ class Token:
 
     @property
     def principal(self) -> Principal:
-        rate: Limit | None = None if self.rate is None else parse_rate("rate", self.rate)
-        return Principal(name=f"token:{self.name}:{self.id}", scopes=self.scopes, owner=self.owner, rate=rate)
+        rate: Limit | None = None if self.rate is None else client_rate("rate", self.rate)
+        name, ends = f"token:{self.name}:{self.id}", self.expires_at
+        return Principal(name=name, scopes=self.scopes, owner=self.owner, expires_at=ends, rate=rate)
 
 
 class NewToken(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from penstock.model.limits import Limit
@@ -27,6 +28,7 @@ class Principal:
     name: str  # for the audit log: "token:reports:4f1d…", "local:ana"
     scopes: frozenset[Scope]
     owner: str | None = None  # whose jobs it sees: nobody's where there is none
+    expires_at: datetime | None = None  # from then on it is nobody
     rate: Limit | None = None  # of its own, in the place of the service's
 
     def may(self, scope: Scope) -> bool:

@@ -17,7 +17,7 @@ from penstock.feed.follow import PREFIX
 from penstock.feed.reader import Feed
 from penstock.model.access import Principal, Scope
 from penstock.model.errors import EngineError
-from penstock.model.limits import Limit, parse_rate
+from penstock.model.limits import Limit, client_rate
 from penstock.ops import Ops
 from penstock.web.auth import TokenAuth, is_from_here
 from penstock.web.guard import Need
@@ -28,6 +28,7 @@ from penstock.web.shapes import Why
 
 Authenticate: TypeAlias = Callable[[Request], Principal | Awaitable[Principal | None] | None]
 
+READY_FOR = 1.0  # seconds for which it is not asked again whether jobs can be put in
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="penstock"'}
 
 
@@ -38,9 +39,12 @@ class Doorway:
         self, app: Penstock, auth: Authenticate | None, limits: Limits, *, local: bool = False
     ) -> None:
         self.app = app
-        self._auth: Authenticate = auth or TokenAuth(self._unnamed_ops, local=local)
+        self._auth: Authenticate = auth or TokenAuth(self._unnamed_ops, self.hold_strangers, local=local)
         self._opening = asyncio.Lock()
         self._opened = 0
+        self._looking = asyncio.Lock()
+        self._looked_at = float("-inf")
+        self._is_ready = False
         self._addresses = Rates(_limit("per_address", limits.per_address))
         self._tokens = Rates(_limit("per_token", limits.per_token))
         self._wrong = Rates(_limit("wrong_tokens", limits.wrong_tokens))
@@ -48,12 +52,15 @@ class Doorway:
     async def admit(self, request: Request, need: Need) -> None:
         """Let a request in, with its principal in its state; Refusal where it may not."""
         address = request.client.host if request.client else ""
+        token = follow_token(request) if need.follow else None
+        if token is not None:
+            _hide(request)
         _hold(self._addresses, address)
         if request.method != "GET" and not is_from_here(request):
             raise Refusal(403, "forbidden", "a page of another site may change nothing here")
         if need.scope is None:
             return
-        if need.follow and (token := follow_token(request)) is not None:
+        if token is not None:
             request.state.follows_until = await self._follows(request, token)
             return
         principal = await self.principal(request)
@@ -66,6 +73,11 @@ class Doorway:
             raise Refusal(403, "forbidden", "this shows the work of all owners; it needs a token for all")
         request.state.principal = principal
 
+    def hold_strangers(self, request: Request) -> None:
+        """Before the engine is asked who somebody is: not for those who were wrong again and again."""
+        if wait := self._wrong.wait(request.client.host if request.client else ""):
+            raise limited(wait)
+
     def stranger(self, request: Request, *, wrong: bool = True) -> Refusal:
         """What somebody is told whom nobody knows; not for long, where they are wrong again and again."""
         if wrong:
@@ -74,7 +86,6 @@ class Doorway:
 
     async def _follows(self, request: Request, token: str) -> float:
         """Until when the job of the path may be followed with this token, by `time.monotonic()`."""
-        _hide(request)
         left = await (await self.feed()).tokens.check(token, request.path_params["job_id"])
         if left is None:
             raise self.stranger(request)
@@ -97,13 +108,24 @@ class Doorway:
                     self._opened += 1
         return self.app
 
+    def hold(self, principal: Principal) -> None:
+        """Count a request of somebody who was not known by the guard."""
+        _hold(self._tokens, principal.name, principal.rate)
+
     def forget(self, cookie: str) -> None:
         """Whoever shows this cookie of a session is nobody from now on."""
         if isinstance(self._auth, TokenAuth):
             self._auth.forget(cookie)
 
     async def ready(self) -> bool:
-        """Whether jobs can be put in now."""
+        """Whether jobs can be put in now; anybody may ask, so that it is looked once a second at most."""
+        async with self._looking:
+            if time.monotonic() - self._looked_at >= READY_FOR:
+                self._is_ready = await self._look()
+                self._looked_at = time.monotonic()
+            return self._is_ready
+
+    async def _look(self) -> bool:
         try:
             return (await (await self.open()).ops.health.readiness()).ready
         except EngineError:
@@ -148,11 +170,7 @@ def _hold(rates: Rates, name: str, limit: Limit | None = None) -> None:
 
 
 def _limit(what: str, text: str | None) -> Limit | None:
-    """A rate over a minute or longer may be used up at once; over a second, what a second has."""
-    if text is None:
-        return None
-    limit = parse_rate(what, text)
-    return limit._replace(burst=max(1, round((limit.rate or 0) * (1 if (limit.rate or 0) >= 1 else 60))))
+    return None if text is None else client_rate(what, text)
 
 
 async def ops_of(request: Request, why: Why | None = None) -> Ops:

@@ -17,7 +17,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]")
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     if any("\ud800" <= c <= "\udfff" for c in text):
         raise ValueError("holds a character that cannot be stored")
     return text
@@ -36,9 +36,9 @@ def _within_reach(at: datetime) -> datetime:
 
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}$")]
-_NO_NUL = r"^[^\x00]*$"  # so that the OpenAPI document says so, too
-Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=_NO_NUL), AfterValidator(_storable)]
-Words = Annotated[str, Field(max_length=500, pattern=_NO_NUL), AfterValidator(_storable)]
+NO_NUL = r"^[^\x00]*$"  # so that the OpenAPI document says so, too
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=NO_NUL), AfterValidator(storable)]
+Words = Annotated[str, Field(max_length=500, pattern=NO_NUL), AfterValidator(storable)]
 Instant = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_within_reach)]
 Count = Annotated[int, Field(ge=0)]
 
@@ -124,6 +124,12 @@ class Why(Said):
 class CancelledView(BaseModel):
     job_id: str
     status: Literal["cancelled", "stopping"]  # stopping: its worker was asked to stop it
+
+
+class PromotedView(BaseModel):
+    job_id: str
+    state: State
+    due_at: datetime
 
 
 class RetriedView(BaseModel):

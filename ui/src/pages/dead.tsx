@@ -195,7 +195,7 @@ function recoverRest(cause: Cause, done: () => void): void {
   let stop = false;
   ask({
     title: `Recover ${count(cause.letters.length)} jobs of ${cause.task}?`, action: "Recover them",
-    command: `penstock dlq recover --task ${quoted(cause.task)}`,
+    command: `penstock dlq recover-all --task ${quoted(cause.task)}`,
     body: (
       <>
         <p>{cause.error}</p>

@@ -24,6 +24,7 @@ from penstock.web.shapes import (
     JobPage,
     JobView,
     Name,
+    PromotedView,
     RetriedView,
     Text,
     Why,
@@ -40,9 +41,7 @@ def register(service: FastAPI) -> None:
     service.get("/jobs/{id}", response_model=JobView, response_model_exclude_unset=True, **options)(job)
     service.post("/jobs/{job_id}/cancel", response_model=CancelledView, **options)(cancel)
     service.post("/jobs/{job_id}/retry", response_model=RetriedView, **options)(retry)
-    service.post(
-        "/jobs/{job_id}/promote", response_model=JobView, response_model_exclude_unset=True, **options
-    )(promote)
+    service.post("/jobs/{job_id}/promote", response_model=PromotedView, **options)(promote)
 
 
 @needs(Scope.READ)
@@ -150,15 +149,19 @@ async def retry(request: Request, job_id: str, why: Why | None = None) -> Retrie
 
 
 @needs(Scope.OPERATE)
-async def promote(request: Request, job_id: str, why: Why | None = None) -> JobView:
+async def promote(request: Request, job_id: str, why: Why | None = None) -> PromotedView:
     """Make a delayed job due now."""
     await seen(request, job_id)
-    return job_view(principal_of(request), await (await ops_of(request, why)).promote(job_id))
+    done = await (await ops_of(request, why)).promote(job_id)
+    return PromotedView(job_id=job_id, state=done.state, due_at=done.due_at)
 
 
 async def seen(request: Request, job_id: str) -> Job | Record:
     """A job that is the asker's business; else it is as if it were not there."""
-    found = await (await ops_of(request)).known(job_id)
+    ops = await ops_of(request)
+    found = await ops.known(job_id)
     if not principal_of(request).sees(found.owner):
+        if isinstance(found, Job):
+            await ops.looked_up_in_vain(job_id)
         raise not_found()
     return found

@@ -17,9 +17,10 @@ from penstock.web.shapes import Name, SeriesView, StatsView
 
 
 def register(service: FastAPI) -> None:
-    options: dict[str, Any] = {"responses": RESPONSES, "tags": ["metrics"]}
+    options: dict[str, Any] = {"responses": dict(RESPONSES), "tags": ["metrics"]}
     service.get("/stats", response_model=StatsView, **options)(stats)
     service.get("/stats/series", response_model=SeriesView, **options)(series)
+    options["responses"] |= {501: RESPONSES[503] | {"description": "penstock[metrics] is not installed"}}
     service.get("/metrics", response_class=PlainTextResponse, **options)(metrics)
 
 
