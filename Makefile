@@ -10,10 +10,10 @@ PYTHON ?= python3
 # Half of the tests wait for processes and servers more than they work.
 TESTERS ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 
-.PHONY: help demo ui test acceptance check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger own-table fuzz listeners node dst lock clean
+.PHONY: help demo ui bundle-check screenshots dashboard-scale test acceptance check format coverage bench bench-scale chaos zombies crashes effects control transactions schedules outbox ledger own-table fuzz listeners node dst lock clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 17
 
 $(VENV)/.uv:
 	$(PYTHON) -m venv $(VENV)
@@ -30,7 +30,8 @@ $(VENV)/.dev: $(VENV)/.uv requirements/dev.txt pyproject.toml
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps -e .
 	@touch $@ $(VENV)/.run
 
-demo: $(VENV)/.run ## Watch a few hundred jobs run, retry, fail and recover on SQLite
+demo: $(VENV)/.run ## Watch a shop's jobs run, fail, retry and recover, here and in the dashboard, until Ctrl-C
+	@$(MAKE) --no-print-directory ui || echo "The dashboard could not be built (see above): the demo runs without it."
 	@$(BIN)/penstock demo
 
 UI_SOURCES := $(shell find ui -path ui/node_modules -prune -o -type f -print)
@@ -38,13 +39,31 @@ UI := src/penstock/web/static/manifest.json
 
 ui: $(UI) ## Build the dashboard
 
-ui/node_modules/.installed: ui/package.json ui/package-lock.json
-	npm ci --prefix ui --no-progress --loglevel=error
+# Node builds it: the system's, else that of a wheel.
+NPM := PATH="$$PATH:$(CURDIR)/$(BIN)" npm --prefix ui --loglevel=error
+
+$(VENV)/.node: $(VENV)/.uv requirements/node.txt
+	@command -v npm > /dev/null || { echo "Getting Node, to build the dashboard"; \
+	  $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements/node.txt; }
+	@touch $@
+
+ui/node_modules/.installed: ui/package.json ui/package-lock.json | $(VENV)/.node
+	@$(NPM) ci --no-progress --no-fund --no-audit
 	@touch $@
 
 $(UI): ui/node_modules/.installed $(UI_SOURCES)
-	npm run --silent --prefix ui check
-	npm run --silent --prefix ui build
+	@echo "Building the dashboard"
+	@$(NPM) run --silent check
+	@$(NPM) run --silent build
+
+bundle-check: $(VENV)/.dev ui ## The dashboard's bundle: small, the same each time, in the wheel, not in git
+	$(BIN)/python -m pytest -q -s tests/unit/test_bundle.py
+
+screenshots: $(VENV)/.dev ui ## Take the pictures in docs/images/dashboard anew, from a running demo
+	$(BIN)/python -m docs.screenshots
+
+dashboard-scale: $(VENV)/.dev ui ## Measure every page of the dashboard with 1 M waiting and 1 M finished jobs
+	$(BIN)/python -m bench.dashboard
 
 test: $(VENV)/.dev ## Run the whole test suite (starts its own servers)
 	@tests/provision
@@ -54,6 +73,9 @@ test: $(VENV)/.dev ## Run the whole test suite (starts its own servers)
 acceptance: $(VENV)/.dev ## Run the acceptance tests on every engine, each on all of them
 	@$(MAKE) --no-print-directory ui
 	ACCEPTANCE=all $(BIN)/python -m pytest -q -n $(TESTERS) tests/acceptance
+
+conformance: $(VENV)/.dev ## Run the engines' contract on every variant: SQLite in a file and in memory, PostgreSQL, Redis, Valkey
+	CONFORMANCE=all $(BIN)/python -m pytest -q -n $(TESTERS) tests/conformance
 
 check: $(VENV)/.dev ## Format, lint, types, import contracts, generated docs
 	$(BIN)/ruff format --check .
@@ -129,7 +151,7 @@ dst: $(VENV)/.dev ## Compare schedules with every minute of 2015 to 2035 in 30 z
 	$(BIN)/python -m tests.unit.dst_oracle
 
 lock: $(VENV)/.uv ## Write the hashed requirements anew
-	for name in run dev; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
+	for name in run dev node; do $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate \
 	  --python-version 3.11 requirements/$$name.in -o requirements/$$name.txt; done
 
 clean: ## Remove what was built

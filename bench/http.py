@@ -1,4 +1,4 @@
-"""`make bench-http`: jobs per second into PostgreSQL over the HTTP service, on one core, and a kill in the middle."""
+"""`make bench-http`: enqueueing over HTTP into PostgreSQL, on one core; and a kill in the middle."""
 
 from __future__ import annotations
 

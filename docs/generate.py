@@ -33,6 +33,8 @@ MEANING = {
 SETTINGS = {
     "url": "where jobs live: `sqlite:///jobs.db`, `sqlite:////absolute/jobs.db`, `postgresql://…`, `redis://…`",
     "outbox": "the URL of your own database, where that is not the engine's: see [Outbox](outbox.md)",
+    "outbox_name": "whose rows are this app's in the tables of its outbox; by default the engine's address "
+    "tells: see [Outbox](outbox.md#several-apps-in-one-database)",
     "keep_outbox_for": "seconds that rows of the outbox are kept once they are dispatched",
     "ledger": "beside Redis, the URL of the database that has the durable record of every job: "
     "[the ledger](ledger.md); in code `Penstock(ledger=…)`",
@@ -55,6 +57,8 @@ SETTINGS = {
     "clean_up_at": "the time of day, in UTC, at which what is older than `keep_for` is removed",
     "keep_dead_letters_for": "seconds that dead letters are kept",
     "keep_audit_for": "seconds that entries of the audit log are kept",
+    "max_waiting": "jobs of one owner that may be there unfinished; `POST /jobs/{queue}` refuses more: "
+    "[Security](security.md)",
     "keep_history": "[records of jobs](ledger.md) kept when the jobs themselves are pruned, of all queues "
     "together; 0: none",
     "keep_history_for": "seconds after their end that such records are kept; 0: none",

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import threading
 import time
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -55,6 +56,9 @@ def postgres_url() -> str:
 
 
 REDIS_KINDS = ("redis", "valkey")
+TWINS = {"sqlite": ("sqlite", "memory"), "redis": REDIS_KINDS, "postgres": ("postgres",)}
+ON_ALL = os.environ.get("CONFORMANCE") == "all"  # else each test is on one of two twins, by its name
+IN_SQL = ("sqlite", "memory", "postgres") if ON_ALL else ("sqlite", "postgres")
 
 
 def make_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place:
@@ -74,18 +78,26 @@ def make_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place
 _emptied: list[str] = []  # schemas of this session's PostgreSQL, migrated and as good as new
 
 
-@pytest.fixture(params=["sqlite", "memory", "postgres", *REDIS_KINDS])
+def twin_of(request: pytest.FixtureRequest, *, shared: bool = False) -> str:
+    """The kind of storage for this test."""
+    if ON_ALL or (shared and request.param == "sqlite"):
+        return str(request.param)
+    twins = TWINS.get(request.param, (request.param,))
+    return twins[zlib.crc32(request.node.originalname.encode()) % len(twins)]
+
+
+@pytest.fixture(params=["sqlite", "memory", "postgres", *REDIS_KINDS] if ON_ALL else list(TWINS))
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """One test's storage, empty; not migrated, unless the test asks for an engine there."""
-    place = make_place(request.param, tmp_path, request)
+    place = make_place(twin_of(request), tmp_path, request)
     with lent(place) if "engine" in request.fixturenames else nullcontext(place) as found:
         yield found
 
 
-@pytest.fixture(params=["sqlite", "postgres", *REDIS_KINDS])
+@pytest.fixture(params=["sqlite", "postgres", *REDIS_KINDS] if ON_ALL else list(TWINS))
 def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Storage that several engines, also of several processes, can open."""
-    place = make_place(request.param, tmp_path, request)
+    place = make_place(twin_of(request, shared=True), tmp_path, request)
     with lent(place) if "make_engine" in request.fixturenames else nullcontext(place) as found:
         yield found
 

@@ -35,10 +35,12 @@ class Home:
     url: str
     clock: Clock
     stores: list[Store] = field(default_factory=list)
+    destination: str = "jobs elsewhere"
+    keep_for: float = KEPT
 
     @property
     def outbox(self) -> Outbox:
-        return Outbox(self.url, self.clock, KEPT)
+        return Outbox(self.url, self.clock, KEPT, self.destination)
 
     def connect(self) -> Any:
         """A connection as the user has it: its transactions begin by themselves."""
@@ -56,7 +58,9 @@ class Home:
         """In the transaction of a connection."""
         on = lent(connection)
         assert not isinstance(on, AsyncLent)
-        Writer(self.url, self.clock).enqueue(on, [job._replace(order=order) for job in jobs])
+        Writer(self.url, self.clock, self.destination).enqueue(
+            on, [job._replace(order=order) for job in jobs]
+        )
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         with closing(self.connect()) as connection:
@@ -69,7 +73,7 @@ class Home:
         return int(self.run("select count(*) from penstock_outbox where dispatched_at is null")[0][0])
 
     def store(self) -> Store:
-        made = make_store(self.url, self.clock)
+        made = make_store(self.url, self.clock, self.destination)
         self.stores.append(made)
         return made
 

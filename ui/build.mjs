@@ -1,11 +1,12 @@
-// Builds the dashboard into the package: one script, one stylesheet, named by their content.
+// Builds the dashboard into the package, or the folder that is named: one script, one stylesheet, named by
+// their content.
 import { build } from "esbuild";
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const out = join(here, "..", "src", "penstock", "web", "static");
+const out = process.argv[2] ?? join(here, "..", "src", "penstock", "web", "static");
 
 mkdirSync(out, { recursive: true });
 for (const name of readdirSync(out)) rmSync(join(out, name));

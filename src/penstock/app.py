@@ -12,13 +12,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from penstock.alerts.config import Alerting
+from penstock.alerts.examining import examine as examine_channels
 from penstock.alerts.loading import load as load_alerting
 from penstock.audit import Actor
-from penstock.engine import Engine
+from penstock.engine import Engine, Finding, Level
 from penstock.feed.reader import Feed
 from penstock.health import Health, HealthCheck, Thresholds, unreachable
 from penstock.model.clock import Clock, EngineClock
-from penstock.model.errors import Duration, EngineError, OutcomeUnknown, in_seconds
+from penstock.model.errors import Duration, EngineError, InvalidOption, OutcomeUnknown, in_seconds
 from penstock.model.limits import NO_LIMIT
 from penstock.model.names import check_schema
 from penstock.opening import make_engine, on_lent, open_engine
@@ -45,7 +46,7 @@ from penstock.tasks.queues import make_queue, under_environment
 from penstock.tasks.registry import Registry
 from penstock.tasks.schedules import name_of
 from penstock.tasks.scheduling import Scheduling
-from penstock.tasks.urls import check_ledger, check_outbox, check_url, is_redis, is_sqlite, masked
+from penstock.tasks.urls import check_ledger, check_outbox, check_url, is_redis, is_sqlite, masked, place_of
 from penstock.telemetry.metrics import Metrics
 from penstock.transacting import AppTransactions, StandIn, Where
 
@@ -94,7 +95,7 @@ class Penstock(Declaring, Enqueueing, Scheduling, Tabling, Hooking, Relaying):
         self._outbox: Outbox | None = None
         if self.settings.outbox is not None:
             check_outbox(self.url, self.settings.outbox)
-            self._outbox = Outbox(self.settings.outbox, self._clock, self.settings.keep_outbox_for)
+            self._outbox = self._outbox_of(self.settings.outbox)
         self._access = Access(self._connect, portable=is_sqlite(self.url))
         self._put_lent: StandIn | None = None  # in the place of the engine's own verbs
         self._transactions = AppTransactions(self._where, lambda: self.engine, self.settings.concurrency)
@@ -140,8 +141,11 @@ class Penstock(Declaring, Enqueueing, Scheduling, Tabling, Hooking, Relaying):
         finally:
             await engine.close()
 
-    async def examine(self) -> Diagnosis:
-        """What is safe and what is not about the place where jobs live; the app need not be open."""
+    async def examine(self, *, send_alerts: bool = False) -> Diagnosis:
+        """What is safe and what is not about the place where jobs live; the app need not be open.
+
+        Also whether the channels of alerts can be reached: with `send_alerts` each of them gets a message.
+        """
         engine = make_engine(self.url, self.schema, self._clock, self._ledger)
         try:
             found = await engine.examine()
@@ -149,7 +153,16 @@ class Penstock(Declaring, Enqueueing, Scheduling, Tabling, Hooking, Relaying):
             await engine.close()
         if self._outbox is not None:
             found = [*found, await self._outbox.examine()]
-        return Diagnosis(found, self.settings.accepted)
+        return Diagnosis([*found, *await self._examine_alerts(send=send_alerts)], self.settings.accepted)
+
+    async def _examine_alerts(self, *, send: bool) -> list[Finding]:
+        try:
+            alerting = self.alerting
+        except InvalidOption as error:  # which keeps workers from starting, too
+            return [Finding("alerts", Level.UNUSABLE, str(error))]
+        if alerting is None:
+            return [Finding("alerts", Level.OK, "nobody looks for alerts: PENSTOCK_ALERTS is `off`")]
+        return await examine_channels(alerting, send=send)
 
     async def health(self) -> Health:
         """How all is: an engine that is away is told, not raised; the app need not be open."""
@@ -206,6 +219,11 @@ class Penstock(Declaring, Enqueueing, Scheduling, Tabling, Hooking, Relaying):
     def _ledger(self) -> str | None:
         return self.settings.ledger if is_redis(self.url) else None
 
+    @property
+    def can_forget(self) -> bool:
+        """Whether tokens and the audit can be lost with all else: they can in Redis without a ledger."""
+        return is_redis(self.url) and self._ledger is None
+
     async def _connect(self) -> Engine:
         return await open_engine(
             self.url, self.schema, clock=self._clock, migrate=self.settings.migrate, ledger=self._ledger
@@ -216,8 +234,13 @@ class Penstock(Declaring, Enqueueing, Scheduling, Tabling, Hooking, Relaying):
             return self._outbox.writer
         return self._put_lent or on_lent(self.url, self.schema, self._clock)
 
+    def _outbox_of(self, url: str) -> Outbox:
+        destination = self.settings.outbox_name or place_of(self.url, self.schema)
+        return Outbox(url, self._clock, self.settings.keep_outbox_for, destination)
+
     def _where(self) -> Where:
-        return Where(self.url, self.schema, self._clock, self.settings.outbox is not None)
+        name = self.settings.outbox_name or self.schema
+        return Where(self.url, self.schema, self._clock, self.settings.outbox is not None, name)
 
     @property
     def transactions(self) -> AppTransactions:
@@ -233,6 +256,8 @@ class Penstock(Declaring, Enqueueing, Scheduling, Tabling, Hooking, Relaying):
         check_url(url)
         before = self.url, self._clock, self._put_lent
         self.url, self._clock, self._put_lent = url, clock, put_lent
+        if self.settings.outbox is not None:
+            self._outbox = self._outbox_of(self.settings.outbox)
         self._transactions.stand_in = put_lent
         self._access.portable = is_sqlite(url)
         return before

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from penstock.audit import Audit
 from penstock.bulk import RECOVER_RATE, told
+from penstock.dead_causes import DeadCauses, Found
 from penstock.engine import DeadFilter, Engine, Recovery
 from penstock.model.errors import MAX_SECONDS, ActionRefused, InvalidOption, JobNotFound
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter
 from penstock.model.values import MAX_ARGS_BYTES, dumps
-from penstock.ops_answers import Recovered
+from penstock.ops_answers import Recovered, RecoveredSome
 from penstock.paging import MAX_PAGE, cursor, page
 from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
@@ -28,6 +29,7 @@ class DeadLetters:
     _engine: Engine
     _registry: Registry
     audit: Audit
+    causes: DeadCauses
     _veil: Veil
 
     async def dead_letters(
@@ -45,6 +47,13 @@ class DeadLetters:
         if found is None:
             raise JobNotFound(f"there is no dead letter of job {job_id!r}; `penstock dlq` lists them")
         return found
+
+    async def dead_letters_of(
+        self, where: DeadFilter, cause: str, limit: int = 50, after: str | None = None
+    ) -> Found:
+        """One page of the dead letters of one cause, newest first; `after` is the page before's `next`."""
+        found = await self.causes.page(where, cause, page(limit), cursor(after))
+        return found._replace(letters=self._veil.over_all(found.letters))
 
     async def dead_count(self) -> int:
         """How many dead letters wait for somebody."""
@@ -75,6 +84,23 @@ class DeadLetters:
                 f"job {job_id} has been recovered already, as job {new}; the new arguments were not used"
             )
         return Recovered(new, already=new != asked)
+
+    async def recover_some(self, ids: Sequence[str], rate: float = RECOVER_RATE) -> RecoveredSome:
+        """Recover just these, due at `rate` jobs per second; what is not there any more is left out."""
+        if not 0 < rate <= 100_000:
+            raise InvalidOption(f"rate must be more than 0 jobs per second, not {rate!r}")
+        wanted = [
+            Recovery(dead, new_id(), None, min(n / rate, MAX_SECONDS))
+            for n, dead in enumerate(dict.fromkeys(filter(is_id, ids)))
+        ]
+        async with self.audit.action("dead letters recover", f"{len(wanted)} by their ids") as change:
+            change.before = {"dead_letters": [asked.dead_id for asked in wanted]}
+            made = await self._engine.recover(wanted)
+            new = [got for got, asked in zip(made, wanted, strict=True) if got == asked.new_id]
+            gone = made.count(None) + len(ids) - len(wanted)
+            done = RecoveredSome(new, len(made) - len(new) - made.count(None), gone)
+            change.after = {"recovered": len(new), "already": done.already, "gone": gone}
+        return done
 
     async def recover_all(
         self, where: DeadFilter, *, rate: float = RECOVER_RATE, limit: int | None = None

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from penstock.audit import Audit
 from penstock.engine import Engine, Flow
+from penstock.feed.events import cancelled
+from penstock.feed.publisher import tell_at_once
 from penstock.model.errors import ActionRefused, InvalidOption, JobNotFound
 from penstock.model.ids import is_id
 from penstock.model.states import State
@@ -55,4 +57,6 @@ class Flows:
             states = await self._engine.cancel(left, reason)
             done = FlowCancelled(flow_id, states.count(State.CANCELLED), states.count(State.ACTIVE))
             change.after = done._asdict()
+        ended = {job_id for job_id, state in zip(left, states, strict=True) if state is State.CANCELLED}
+        await tell_at_once(self._engine, [cancelled(job) for job in found.jobs if job.id in ended])
         return done

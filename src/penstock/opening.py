@@ -37,7 +37,7 @@ def _with_ledger(url: str, schema: str, clock: Clock, ledger: str) -> Engine:
     if is_sqlite(ledger):
         from penstock.ledger.sqlite import SqliteLedger  # noqa: PLC0415 - as above
 
-        database = SqliteLedger(sqlite_path(ledger), clock)
+        database = SqliteLedger(sqlite_path(ledger), schema, clock)
     else:
         from penstock.ledger.postgres import PostgresLedger  # noqa: PLC0415 - as above
 

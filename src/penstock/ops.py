@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +12,7 @@ from penstock import overview
 from penstock.alerts.desk import AlertDesk
 from penstock.audit import Actor, Audit
 from penstock.bulk import Bulk
+from penstock.dead_causes import DeadCauses
 from penstock.dead_letters import RECOVER_RATE, DeadLetters
 from penstock.engine import (
     EffectFilter,
@@ -26,8 +28,12 @@ from penstock.engine import (
     Reconciled,
     WorkerInfo,
 )
+from penstock.feed.events import cancelled
+from penstock.feed.publisher import tell_at_once
 from penstock.flows import Flows
 from penstock.health import HealthCheck
+from penstock.matching import Matching
+from penstock.model import joblines
 from penstock.model.breaker import BreakerState, Circuit
 from penstock.model.errors import (
     ActionRefused,
@@ -39,13 +45,16 @@ from penstock.model.errors import (
 )
 from penstock.model.ids import is_id
 from penstock.model.job import Job
+from penstock.model.joblines import key_of
 from penstock.model.record import Record
 from penstock.model.states import State
+from penstock.model.values import readable
 from penstock.ops_answers import Cancelled, Diagnosis, QueueRow, Recovered, Retried, Story
 from penstock.overview import Overview
 from penstock.paging import MAX_PAGE
 from penstock.paging import cursor as _cursor
 from penstock.paging import page as _page
+from penstock.remarks import Remarks
 from penstock.searching import Found, Searching
 from penstock.sessions import Sessions
 from penstock.tasks.registry import Registry
@@ -54,6 +63,7 @@ from penstock.timetable import Timetable
 from penstock.tokens import Tokens
 from penstock.veil import Veil
 from penstock.why import Explanation, explain, explain_away, explain_record, gather
+from penstock.workforce import Workforce
 
 __all__ = [
     "MAX_PAGE",
@@ -67,6 +77,7 @@ __all__ = [
     "Story",
 ]
 
+LOGS_SHOWN = 50  # attempts
 RECONCILE_STEP = 500  # jobs at once
 
 
@@ -91,12 +102,16 @@ class Ops(DeadLetters):
         self._registry = registry
         self.audit = Audit(engine, actor or Actor.here("python"))
         self.tokens = Tokens(engine, self.audit)
-        self.sessions = Sessions(engine, self.tokens)
+        self.sessions = Sessions(engine, self.tokens, self.audit)
         self.bulk = Bulk(engine, self.audit)
         self._veil = Veil(registry, lifted=reveal)
         self.timetable = Timetable(engine, registry, self.audit, self._veil)
+        self.workforce = Workforce(engine, self.audit)
         self.flows = Flows(engine, self.audit, self._veil)
         self._searching = Searching(engine, registry)
+        self.matching = Matching(engine, self.audit, self._searching, self._veil)
+        self.causes = DeadCauses(engine)
+        self.remarks = Remarks(engine, self.audit)
         self.health = health or HealthCheck(engine)
         self.metrics = metrics or Metrics(engine, registry.queues)
         self.alerts = AlertDesk(engine)
@@ -141,6 +156,15 @@ class Ops(DeadLetters):
         letter = await self._engine.dead_letter(job_id) if failed else None
         shown = None if letter is None else self._veil.over(letter)
         return Story(job, shown, await self._engine.steps(job_id))
+
+    async def logged(self, job: Job) -> dict[int, list[dict[str, Any]]]:
+        """What the attempts of a job have logged by `ctx.log`, as far as it is kept, by attempt."""
+        found = {error.get("attempt", 0): list(error["log"]) for error in job.errors if error.get("log")}
+        prefix = key_of(job.id, "")
+        for note in await self._engine.notes(joblines.KIND, LOGS_SHOWN, prefix):
+            if note.key.startswith(prefix):
+                found[int(note.key.removeprefix(prefix))] = readable(note.body)
+        return dict(sorted(found.items()))
 
     async def _why_no_job(self, job_id: str) -> str:
         if is_id(job_id) and await self._engine.dead_letter(job_id) is not None:
@@ -199,10 +223,18 @@ class Ops(DeadLetters):
         return self._veil.over_all(await self._engine.jobs(where, _page(limit), _cursor(after)))
 
     async def search(
-        self, where: JobFilter, args: Mapping[str, str], limit: int = 50, after: str | None = None
+        self,
+        where: JobFilter,
+        args: Mapping[str, str],
+        limit: int = 50,
+        after: str | None = None,
+        *,
+        tag: str | None = None,
     ) -> Found:
-        """Jobs of one task by its searchable arguments, newest first; `after` is the page before's `next`."""
-        found = await self._searching.page(where, args, _page(limit), _cursor(after))
+        """Jobs by a tag, or of one task by its searchable arguments, newest first; `after` is the page
+        before's `next`.
+        """
+        found = await self._searching.page(where, args, _page(limit), _cursor(after), tag=tag)
         return found._replace(jobs=self._veil.over_all(found.jobs))
 
     async def retry(self, job_id: str) -> Retried:
@@ -256,6 +288,8 @@ class Ops(DeadLetters):
             change.before = {"state": before.state}
             state = await self._cancel(before, reason)
             change.after = {"state": state}
+        if state is State.CANCELLED:
+            await tell_at_once(self._engine, [cancelled(before)])
         return Cancelled(job_id, state)
 
     async def _cancel(self, before: Job, reason: str) -> State:
@@ -267,6 +301,14 @@ class Ops(DeadLetters):
         if state not in (State.ACTIVE, State.CANCELLED):
             raise ActionRefused(f"job {before.id} ended as {state} meanwhile")
         return state
+
+    async def delete(self, job_id: str) -> None:
+        """Remove the record of a job that has ended, also from the history. Its dead letter stays."""
+        job = await self.job(job_id)
+        async with self.audit.action("job delete", job_id) as change:
+            change.before = {"task": job.task, "state": job.state}
+            if not await self._engine.delete([job_id]):
+                raise ActionRefused(f"only a job that has ended can be deleted; {_why_not(job)}")
 
     async def reconcile(self) -> Reconciled:
         """Compare all that has not ended with the ledger, and repair it; ActionRefused without one."""
@@ -304,14 +346,22 @@ class Ops(DeadLetters):
         parked: Counter[str] = Counter()
         for lane in await self._engine.parked():
             parked[lane.queue] += lane.jobs
+        serving = Counter(
+            queue for worker in await self._engine.workers() if worker.claims for queue in worker.queues
+        )
         names = sorted({*known, *self._registry.queues})
-        return [self._queue_row(name, known.get(name), parked[name]) for name in names]
+        return [self._queue_row(name, known.get(name), parked[name], serving[name]) for name in names]
 
-    def _queue_row(self, name: str, state: QueueState | None, parked: int) -> QueueRow:
-        declared = name in self._registry.queues
-        if state is None:
-            return QueueRow(name, declared, paused=False, counts={})
-        return QueueRow(name, declared, state.paused, state.counts, parked)
+    def _queue_row(self, name: str, state: QueueState | None, parked: int, workers: int) -> QueueRow:
+        declared = self._registry.queues.get(name)
+        row = QueueRow(name, declared is not None, paused=False, counts={}, parked=parked, workers=workers)
+        if state is not None:
+            row = replace(row, paused=state.paused, counts=state.counts)
+        if declared is None:
+            return row
+        return replace(
+            row, concurrency=declared.concurrency, limit=declared.limit, rate_key=declared.rate_key
+        )
 
     async def pause(self, queue: str) -> None:
         """Stop claims from a queue, for every worker; what runs goes on."""
@@ -332,6 +382,15 @@ class Ops(DeadLetters):
     async def overview(self) -> Overview:
         """Everything at one glance; an engine that is away is told, not raised."""
         return await overview.look(self._engine, self.health)
+
+    async def running(self) -> Mapping[str, Sequence[Job]]:
+        """What runs, by worker, the longest first; of all that do the latest overview.RUNNING_SEEN."""
+        found = await overview.running(self._engine)
+        return {worker: self._veil.over_all(jobs) for worker, jobs in found.items()}
+
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        """How many jobs of an owner have not ended, counted up to `most`."""
+        return await self._engine.unfinished_of(owner, most)
 
     async def workers(self) -> list[WorkerInfo]:
         """Every worker that is registered, alive or about to be rescued."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from penstock.engine import Finding, Level
 from penstock.model.job import DeadLetter, Job
+from penstock.model.limits import NO_LIMIT, Limit
 from penstock.model.states import State
 
 
@@ -23,6 +24,14 @@ class Recovered(NamedTuple):
 
     job_id: str
     already: bool  # it had been recovered before; nothing was done now
+
+
+class RecoveredSome(NamedTuple):
+    """What recovering named dead letters did."""
+
+    job_ids: Sequence[str]  # of the new jobs
+    already: int  # they had been recovered before
+    gone: int  # there is no such dead letter
 
 
 class Story(NamedTuple):
@@ -47,6 +56,10 @@ class QueueRow:
     paused: bool
     counts: Mapping[State, int]
     parked: int = 0  # of those waiting
+    concurrency: int | None = None  # at once in each worker, as declared; None: as many as it has slots
+    limit: Limit = NO_LIMIT  # over all workers, as declared
+    rate_key: str | None = None
+    workers: int = 0  # alive, that claim from it
 
 
 @dataclass(frozen=True, slots=True)

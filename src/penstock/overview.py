@@ -32,7 +32,7 @@ async def look(engine: Engine, health: HealthCheck) -> Overview:
     if found.engine_error is not None:
         return Overview(health=found, attention=found.problems)
     try:
-        jobs = await engine.jobs(JobFilter(state=State.ACTIVE, payloads=False), RUNNING_SEEN)
+        runs = await running(engine)
         attention = [
             *found.problems,
             *_parked(await engine.parked()),
@@ -41,11 +41,13 @@ async def look(engine: Engine, health: HealthCheck) -> Overview:
         ]
     except EngineError as error:
         return Overview(health=(away := unreachable(str(error))), attention=away.problems)
-    return Overview(health=found, running=_by_worker(jobs), attention=attention)
+    return Overview(health=found, running=runs, attention=attention)
 
 
-def _by_worker(jobs: Sequence[Job]) -> Mapping[str, Sequence[Job]]:
+async def running(engine: Engine) -> Mapping[str, Sequence[Job]]:
+    """What runs, by worker, the longest first; of all that do the latest RUNNING_SEEN."""
     found: dict[str, list[Job]] = defaultdict(list)
+    jobs = await engine.jobs(JobFilter(state=State.ACTIVE, payloads=False), RUNNING_SEEN)
     for job in sorted(jobs, key=lambda job: job.claimed_at or job.created_at):
         found[job.worker or ""].append(job)
     return found

@@ -1,4 +1,4 @@
-"""Finding jobs by their arguments: only by those that their task declares searchable, and a bounded look."""
+"""Finding jobs by their tags, and by arguments that their task declares searchable: a bounded look."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from penstock.model.values import readable
 from penstock.tasks.registry import Registry
 
 MOST = 5_000  # jobs looked at for one page
-STEP = 25  # at once: each may have a payload of a megabyte
+STEP = 1_000
+WHOLE = 25  # of those at once that are read with their payloads: each may have a megabyte
 MAX_ARGS = 5
 
 
@@ -30,31 +31,42 @@ class Found(NamedTuple):
 
 
 class Searching:
-    """Looks through the jobs of one task, newest first; the same over every engine."""
+    """Looks through jobs, newest first; the same over every engine."""
 
     def __init__(self, engine: Engine, registry: Registry) -> None:
         self._engine = engine
         self._registry = registry
 
     async def page(
-        self, where: JobFilter, args: Mapping[str, str], limit: int, after: str | None = None
+        self,
+        where: JobFilter,
+        args: Mapping[str, str],
+        limit: int,
+        after: str | None = None,
+        *,
+        tag: str | None = None,
     ) -> Found:
-        """The jobs whose arguments are these, as text; `after` is the `next` of the page before."""
-        self._check(where.task, args)
+        """The jobs whose arguments are these, as text, and that have this tag; `after` is the `next` of the
+        page before.
+        """
+        if args:
+            self.check(where.task, args)
         found: list[Job] = []
-        for _ in range(MOST // STEP):
-            jobs = await self._engine.jobs(replace(where, payloads=True), STEP, after)
+        step = WHOLE if args or where.payloads else STEP
+        for _ in range(MOST // step):
+            jobs = await self._engine.jobs(replace(where, payloads=step == WHOLE), step, after)
             for job in jobs:
                 after = job.id
-                if _fits(job, args):
+                if fits(job, args, tag):
                     found.append(job if where.payloads else replace(job, args_json=NOT_READ))
                     if len(found) == limit:
                         return Found(found, after)
-            if len(jobs) < STEP:
+            if len(jobs) < step:
                 return Found(found, None)
         return Found(found, after)
 
-    def _check(self, task_name: str | None, args: Mapping[str, str]) -> None:
+    def check(self, task_name: str | None, args: Mapping[str, str]) -> None:
+        """NotSearchable where its jobs cannot be found by these."""
         if task_name is None:
             raise NotSearchable("a search by arguments needs the task: its declaration says by which")
         task = self._registry.get(task_name)
@@ -68,7 +80,12 @@ class Searching:
             raise NotSearchable(f"a search takes at most {MAX_ARGS} arguments")
 
 
-def _fits(job: Job, args: Mapping[str, str]) -> bool:
+def fits(job: Job, args: Mapping[str, str], tag: str | None = None) -> bool:
+    """Whether the arguments of a job are these, as text, and it has this tag."""
+    if tag is not None and tag not in job.tags:
+        return False
+    if not args:
+        return True
     payload = readable(job.args_json)
     return isinstance(payload, dict) and all(
         name in payload and _text(payload[name]) == value for name, value in args.items()

@@ -1,21 +1,28 @@
-"""Sessions of people in a browser: begun with a token, and over when that is."""
+"""Sessions of people in a browser: begun with a token and over when that is, or by a link that works once."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 from dataclasses import replace
 from typing import NamedTuple
 
+from penstock.audit import Audit
 from penstock.engine import Engine
-from penstock.model.access import Principal
+from penstock.model.access import EVERYBODY, Principal, Scope
 from penstock.model.values import loads
 from penstock.tokens import Tokens
 
 KIND = "session"
-LASTS = 12 * 3_600.0  # seconds
+INVITATION = "invitation"
+INVITED = "psi_"  # what an invitation begins with, as a token does with pst_
+LASTS = 12 * 3_600.0  # seconds, of a session and of an invitation that nobody has used
 MOST = 20  # of one token; whoever begins another ends the oldest
+
+
+_GROUP = re.compile(r"[0-9a-z_]{1,16}\.")
 
 
 class NewSession(NamedTuple):
@@ -26,19 +33,41 @@ class NewSession(NamedTuple):
 class Sessions:
     """What a browser shows instead of the token: it can be taken away, and the token is not in it."""
 
-    def __init__(self, engine: Engine, tokens: Tokens) -> None:
+    def __init__(self, engine: Engine, tokens: Tokens, audit: Audit) -> None:
         self._engine = engine
         self._tokens = tokens
+        self._audit = audit
 
-    async def begin(self, token: str) -> NewSession | None:
-        """A new session for whoever has this token; None where it is none."""
-        found = await self._tokens.find(token)
-        if found is None:
+    async def invite(self, name: str) -> str:
+        """What begins one session, once, for whoever is at this machine and may do everything here anyway."""
+        code = INVITED + secrets.token_urlsafe(16)  # short enough for one line of a terminal
+        async with self._audit.action("session invite", name):
+            body = json.dumps({"name": name})
+            await self._engine.put_note(INVITATION, _key(code), body, ttl=LASTS, expect=0)
+        return code
+
+    async def begin(self, shown: str) -> NewSession | None:
+        """A new session for whoever has this token or invitation; None where it is neither."""
+        whose = await (self._invited(shown) if shown.startswith(INVITED) else self._holder(shown))
+        principal = None if whose is None else await self._principal(whose)
+        if whose is None or principal is None:
             return None
-        secret = f"{found.id}.{secrets.token_urlsafe(32)}"
-        await self._make_room(found.id)
-        await self._engine.put_note(KIND, _key(secret), json.dumps({"token": found.id}), ttl=LASTS, expect=0)
-        return NewSession(secret, found.principal)
+        group = whose.get("token", INVITED)
+        await self._make_room(group)
+        secret = f"{group}.{secrets.token_urlsafe(32)}"
+        await self._engine.put_note(KIND, _key(secret), json.dumps(whose), ttl=LASTS, expect=0)
+        return NewSession(secret, principal)
+
+    async def _invited(self, code: str) -> dict[str, str] | None:
+        key = _key(code)
+        note = await self._engine.note(INVITATION, key)
+        if note is None or not await self._engine.remove_notes(INVITATION, [key]):  # of two, one is first
+            return None
+        return {"name": loads(note.body)["name"]}
+
+    async def _holder(self, token: str) -> dict[str, str] | None:
+        found = await self._tokens.find(token)
+        return None if found is None else {"token": found.id}
 
     async def _make_room(self, token_id: str) -> None:
         """End the oldest sessions of a token that has as many as it may."""
@@ -52,11 +81,19 @@ class Sessions:
     async def find(self, secret: str) -> Principal | None:
         """Whose session this is; None where it has ended, or its token has."""
         note = await self._engine.note(KIND, _key(secret))
-        token = None if note is None else await self._tokens.token(loads(note.body)["token"])
-        if note is None or token is None:
+        if note is None:
             return None
-        ends = min(at for at in (note.expires_at, token.expires_at) if at is not None)
-        return replace(token.principal, expires_at=ends)
+        principal = await self._principal(loads(note.body))
+        if principal is None:
+            return None
+        ends = [at for at in (note.expires_at, principal.expires_at) if at is not None]
+        return replace(principal, expires_at=min(ends, default=None))
+
+    async def _principal(self, whose: dict[str, str]) -> Principal | None:
+        if "name" in whose:
+            return Principal(name=f"local:{whose['name']}", scopes=frozenset(Scope), owner=EVERYBODY)
+        token = await self._tokens.token(whose["token"])
+        return None if token is None else token.principal
 
     async def end(self, secret: str) -> None:
         """Whoever shows it from now on is nobody."""
@@ -69,6 +106,7 @@ def proof_of(secret: str) -> str:
 
 
 def _key(secret: str) -> str:
-    """Begins with the token's id, so that the sessions of one stand together."""
-    token_id = secret.partition(".")[0][:16]
-    return f"{token_id}.{hashlib.sha256(secret.encode(errors='replace')).hexdigest()}"
+    """Of a session it begins with the token's id, so that those of one stand together."""
+    group = _GROUP.match(secret)
+    digest = hashlib.sha256(secret.encode(errors="replace")).hexdigest()
+    return f"{group[0]}{digest}" if group else digest

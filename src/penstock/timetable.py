@@ -10,7 +10,9 @@ from typing import NamedTuple
 from penstock.audit import Audit
 from penstock.engine import Engine, ScheduleRow, TickRecord
 from penstock.model.errors import ActionRefused, InvalidValue, JobNotFound
+from penstock.model.planning import Runs, Seam, runs_between, seams_between
 from penstock.model.schedule import Timing
+from penstock.model.states import State
 from penstock.model.zones import offset
 from penstock.tasks.ids import new_id
 from penstock.tasks.registry import Registry
@@ -18,7 +20,8 @@ from penstock.tasks.spec import Spec, read_spec
 from penstock.veil import Veil
 
 RUNS_SHOWN = 10
-TICKS_SHOWN = 10
+TICKS_SHOWN = 20
+LANES_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +46,39 @@ class Run(NamedTuple):
     note: str | None  # that clocks change before it
 
 
+class Fired(NamedTuple):
+    """A tick that was, and what has become of its job."""
+
+    due: datetime
+    fired_at: datetime
+    job_id: str | None
+    note: str | None
+    state: State | None  # None: there is no job, or no record of it any more
+
+
 class Detail(NamedTuple):
     entry: Entry
     runs: list[Run]
-    ticks: list[TickRecord]
+    ticks: list[Fired]
+
+
+class Lane(NamedTuple):
+    """What one schedule does in a time, and has done in it."""
+
+    entry: Entry
+    runs: Runs
+    ticks: list[TickRecord]  # that fell due in this time, newest first
+    last: Fired | None  # the latest tick of all
+
+
+class Plan(NamedTuple):
+    """The schedules side by side over a time, by name, LANES_SHOWN of them at most."""
+
+    now: datetime
+    since: datetime
+    until: datetime
+    lanes: list[Lane]
+    seams: list[Seam]
 
 
 class Timetable:
@@ -82,7 +114,30 @@ class Timetable:
         entry = await self._entry(name)
         now = (await self._engine.due_schedules(0)).now
         runs = [] if entry.spec is None or entry.paused else _runs(entry.spec.timing, entry.next_at, now)
-        return Detail(self._shown(entry), runs, await self._engine.ticks(name, TICKS_SHOWN))
+        ticks = [await self._fired(tick) for tick in await self._engine.ticks(name, TICKS_SHOWN)]
+        return Detail(self._shown(entry), runs, ticks)
+
+    async def plan(self, span: timedelta, since: datetime | None = None) -> Plan:
+        """What all schedules do in a time, by default from a little before now on."""
+        now = (await self._engine.due_schedules(0)).now
+        begin = now - span / 12 if since is None else since
+        until = begin + span
+        entries = (await self._entries())[:LANES_SHOWN]
+        zones = {spec.timing.zone.key: spec.timing.zone for entry in entries if (spec := entry.spec)}
+        lanes = [await self._lane(entry, begin, until) for entry in entries]
+        return Plan(now, begin, until, lanes, seams_between(zones.values(), begin, until))
+
+    async def _lane(self, entry: Entry, since: datetime, until: datetime) -> Lane:
+        ticks = await self._engine.ticks(entry.id, TICKS_SHOWN)
+        last = await self._fired(ticks[0]) if ticks else None
+        runs = Runs([], more=False)
+        if entry.spec is not None and entry.next_at is not None and not entry.paused:
+            runs = runs_between(entry.spec.timing, entry.next_at, since, until)
+        return Lane(self._shown(entry), runs, [t for t in ticks if since <= t.due < until], last)
+
+    async def _fired(self, tick: TickRecord) -> Fired:
+        job = None if tick.job_id is None else await self._engine.get(tick.job_id)
+        return Fired(*tick, state=None if job is None else job.state)
 
     async def fire(self, name: str) -> str:
         """Make a job as the schedule does, now and outside its ticks; its id."""

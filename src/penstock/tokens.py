@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 from penstock.audit import Audit
 from penstock.engine import Engine, Note
-from penstock.model.access import Principal, Scope
+from penstock.model.access import EVERYBODY, MAX_QUOTA, Principal, Scope
 from penstock.model.errors import Duration, InvalidOption, JobNotFound, in_seconds
 from penstock.model.limits import Limit, client_rate, parse_rate
 from penstock.model.names import check_text
 from penstock.model.values import loads
 
 KIND = "token"
+DOOR, CLOSED = "door", "closed"  # the note that there has been a token; nothing removes it
 MOST = 1_000  # tokens in all
 _SHAPE = re.compile(r"pst_([0-9a-f]{16})_([A-Za-z0-9_\-]{43})")
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -35,6 +36,7 @@ class Token:
     scopes: frozenset[Scope]
     owner: str | None
     rate: str | None
+    max_waiting: int | None
     created_at: datetime
     expires_at: datetime | None
     digest: str
@@ -42,8 +44,16 @@ class Token:
     @property
     def principal(self) -> Principal:
         rate: Limit | None = None if self.rate is None else client_rate("rate", self.rate)
-        name, ends = f"token:{self.name}:{self.id}", self.expires_at
-        return Principal(name=name, scopes=self.scopes, owner=self.owner, expires_at=ends, rate=rate)
+        every = self.owner == EVERYBODY
+        return Principal(
+            name=f"token:{self.name}:{self.id}",
+            scopes=self.scopes,
+            owner=None if every else self.owner,
+            all_owners=every,
+            expires_at=self.expires_at,
+            rate=rate,
+            max_waiting=self.max_waiting,
+        )
 
 
 class NewToken(NamedTuple):
@@ -66,18 +76,25 @@ class Tokens:
         *,
         expires_in: Duration | None = None,
         rate: str | None = None,
+        max_waiting: int | None = None,
     ) -> NewToken:
-        """Make a token. Without the scope admin it needs an owner, whose jobs it sees; `*` is everybody."""
+        """Make a token. Without the scope admin it needs an owner, whose jobs it sees; `*` is everybody.
+
+        `max_waiting` is how many jobs of that owner may be there unfinished when it puts in another.
+        """
         check_text("name", name)
         if not scopes:
             raise InvalidOption(f"a token needs at least one scope: {', '.join(Scope)}")
         if owner is None and Scope.ADMIN not in scopes:
             raise InvalidOption("a token needs an owner, whose jobs it may see; '*' is everybody")
+        if max_waiting is not None:
+            _check_quota(max_waiting, owner)
         told = {
             "name": name,
             "scopes": sorted(scopes),
             "owner": None if owner is None else check_text("owner", owner),
             "rate": None if rate is None else rate if parse_rate("rate", rate) else None,
+            "max_waiting": max_waiting,
         }
         ttl = None if expires_in is None else in_seconds("expires_in", expires_in)
         if len(await self.tokens()) >= MOST:
@@ -85,6 +102,7 @@ class Tokens:
         token_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
         body = json.dumps(told | {"digest": _digest(secret)})
         async with self._audit.action("token create", token_id) as change:
+            await self._engine.put_note(DOOR, CLOSED, "{}")
             await self._engine.put_note(KIND, token_id, body, ttl=ttl, expect=0)
             change.after = told
         note = await self._engine.note(KIND, token_id)
@@ -119,6 +137,10 @@ class Tokens:
         """Whether there is one at all."""
         return bool(await self._engine.notes(KIND, 1))
 
+    async def ever(self) -> bool:
+        """Whether there is one, or has been: from then on nobody is let in without, whatever became of it."""
+        return await self._engine.note(DOOR, CLOSED) is not None or await self.any()
+
     async def find(self, text: str) -> Token | None:
         """The token that this is; None where it is none, or is revoked or past its time."""
         shape = _SHAPE.fullmatch(text)
@@ -127,6 +149,13 @@ class Tokens:
         token = await self.token(shape[1])
         known = token is not None and hmac.compare_digest(token.digest, _digest(shape[2]))
         return token if known else None
+
+
+def _check_quota(max_waiting: int, owner: str | None) -> None:
+    if owner in (None, EVERYBODY):
+        raise InvalidOption("max_waiting counts the jobs of one owner; give the token one")
+    if not 1 <= max_waiting <= MAX_QUOTA:
+        raise InvalidOption(f"max_waiting takes a number from 1 to {MAX_QUOTA:,}, not {max_waiting:,}")
 
 
 def _digest(secret: str) -> str:
@@ -141,6 +170,7 @@ def _token(note: Note) -> Token:
         scopes=frozenset(map(Scope, told["scopes"])),
         owner=told["owner"],
         rate=told["rate"],
+        max_waiting=told["max_waiting"],
         created_at=note.at,
         expires_at=note.expires_at,
         digest=told["digest"],

@@ -26,6 +26,7 @@ class Where(NamedTuple):
     schema: str
     clock: Clock
     has_outbox: bool
+    app: str  # under which effects are recorded in a database of the user's
 
 
 class AppTransactions:
@@ -57,7 +58,9 @@ class AppTransactions:
         where = self._where()
         if self.stand_in is not None:
             return self.stand_in
-        return SatelliteEffects(where.clock) if where.has_outbox or is_redis(where.url) else self._on_lent()
+        if where.has_outbox or is_redis(where.url):
+            return SatelliteEffects(where.clock, where.app)
+        return self._on_lent()
 
     def close(self) -> None:
         """Let go of the connections that are not in use."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
 
 from acceptance import jobs
@@ -191,20 +194,27 @@ def test_a_wrong_option_is_a_usage_error(shell: Shell) -> None:
 
 
 # -- the commands that go on until they are told to stop ------------------------------------------------
-def test_dev_works_and_ends_on_sigterm(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
+def test_dev_works_with_its_dashboard_through_a_change_and_ends_on_sigterm(tmp_path: Path) -> None:
     site = Site(tmp_path, new_url("sqlite", tmp_path))
     command = [sys.executable, "-m", "penstock", "dev", JOBS]
     process = subprocess.Popen(command, cwd=tmp_path, env=site.env, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
-        said = process.stdout.readline()
-        assert "Reloads on change" in said
-        eventually(
-            lambda: '"id"' in site.run("workers", "--json", "--app", JOBS).stdout, START_SECONDS, "a worker"
-        )
+        assert "Reloads on change" in process.stdout.readline()
+        link = next(line for line in process.stdout if line.startswith("Dashboard: "))
+        url, _, code = link.removeprefix("Dashboard: ").strip().partition("/dashboard/#enter=")
+        with httpx.Client(base_url=url, timeout=START_SECONDS) as browser:
+            assert httpx.get(f"{url}/queues", timeout=START_SECONDS).status_code == 401
+            assert browser.post("/session", json={"token": code}).json()["name"].startswith("local:")
+            eventually(lambda: len(browser.get("/workers").json()["workers"]) == 1, START_SECONDS, "a worker")
+            (before,) = browser.get("/workers").json()["workers"]
+            (tmp_path / "other.py").write_text("changed = True")
+            eventually(
+                lambda: before["id"] not in {w["id"] for w in browser.get("/workers").json()["workers"]},
+                START_SECONDS,
+                "another worker",
+            )
+            assert browser.get("/session").status_code == 200, "signed in still"
         process.send_signal(signal.SIGTERM)
         assert process.wait(START_SECONDS) == 0
     finally:
@@ -215,5 +225,12 @@ def test_dev_works_and_ends_on_sigterm(tmp_path: Path) -> None:
 def test_demo_shows_everything_and_exits_with_0(tmp_path: Path) -> None:
     done = Site(tmp_path, new_url("sqlite", tmp_path)).run("demo")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "crash-loop" in done.stdout
+    for told in (
+        "Dashboard: http://127.0.0.1:",
+        "8 dead letters are recovered",
+        "crash-loop",
+        "breaker closes",
+    ):
+        assert told in done.stdout
     assert "jobs completed in" in done.stdout
+    assert list(tmp_path.glob("**/demo.db*")) == []

@@ -68,7 +68,7 @@ def test_a_crash_between_two_writes_loses_nothing_and_repeats_no_end(
 def test_redis_flushed_and_killed_under_load_loses_nothing_with_workers_killed_beside_it() -> None:
     """The chaos run of `make ledger`, made small."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.chaos.ledger", "--jobs", "300", "--losses", "2", "--workers", "2"],
+        [sys.executable, "-m", "tests.chaos.ledger", "--jobs", "300", "--losses", "3", "--workers", "2"],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,

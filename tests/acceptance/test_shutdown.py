@@ -9,6 +9,7 @@ import time
 from acceptance import jobs
 from acceptance.fleet import eventually
 from acceptance.world import World
+from penstock.engine import Order
 
 GRACE = 1.0
 BOUND = GRACE + 2.0
@@ -33,6 +34,25 @@ def test_an_idle_worker_ends_with_exit_code_0_however_often_it_is_told(world: Wo
     eventually(told_again, 30, "ended")
     assert tree.exit_code(within=1) == 0
     assert world.workers() == []
+
+
+def test_an_operator_makes_a_worker_quiet_lets_it_go_on_and_stops_it_for_good(world: World) -> None:
+    tree = world.start(grace=20, lease=3)
+    (worker,) = world.workers()
+    world.order(worker.id, Order.QUIET)
+    world.beats(2)
+    job = jobs.on_loop.enqueue(seconds=0)
+    world.beats(1)
+    assert world.state(job.id) == "waiting"
+    world.order(worker.id, None)
+    world.becomes(job.id, "completed")
+    running = jobs.in_thread.enqueue(seconds=0.8)
+    world.started(running.id)
+    world.order(worker.id, Order.STOP)
+    assert tree.exit_code(within=30) == 0
+    assert world.state(running.id) == "completed"
+    assert world.workers() == []
+    assert "no other is started in its place" in tree.log()
 
 
 def test_sigterm_settles_what_ends_in_time_and_hands_the_rest_back_uncharged(world: World) -> None:

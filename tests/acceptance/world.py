@@ -7,7 +7,7 @@ from typing import Any
 from acceptance import jobs
 from acceptance.fleet import START_SECONDS, Site, Tree, children_of, eventually
 from penstock import Job
-from penstock.engine import WorkerInfo
+from penstock.engine import Order, WorkerInfo
 
 
 class World:
@@ -34,6 +34,15 @@ class World:
 
     def workers(self) -> list[WorkerInfo]:
         return jobs.app.run_on_engine(lambda engine: engine.workers(), "await")
+
+    def order(self, worker: str, order: Order | None) -> None:
+        assert jobs.app.run_on_engine(lambda engine: engine.order_worker(worker, order), "await")
+
+    def beats(self, many: int) -> None:
+        """Wait until the one worker was beaten for so often."""
+        for _ in range(many):
+            before = self.workers()[0].expires_at
+            eventually(lambda before=before: self.workers()[0].expires_at != before, 20, "a heartbeat")
 
     def warm(self, tree: Tree) -> list[int]:
         """The processes that bear others."""

@@ -1,6 +1,7 @@
 """Redis flushed and killed under load, workers killed: what was acknowledged is in the ledger, and runs.
 
-Redis keeps nothing on disk: each kill loses all that it held. Every completed row must bear the result of a
+Redis keeps nothing on disk: a kill loses all that it held, or its last moments, where it was told to write
+them down just before. In the end nothing is active there. Every completed row must bear the result of a
 run that really came to its end. A queue that is paused all the while starts nothing before it is resumed.
 """
 
@@ -28,10 +29,12 @@ from tests.chaos.stage import ROOT, arguments
 from tests.servers import PostgresServer, RedisServer
 
 from penstock.model.errors import EngineError
+from penstock.model.states import State
 
 CHUNK = 50
 SLOTS = "8"
 LEASE = 3.0
+LOSSES = ("rollbacks", "flushes", "crashes")
 STILL = "from BACKGROUND_JOBS where queue_name = 'still'"
 
 
@@ -51,7 +54,7 @@ class Trouble(threading.Thread):
 
     def run(self) -> None:
         while not self.enough.wait(self._rng.uniform(0.5, 1.5)):
-            if self.done["flushes"] + self.done["crashes"] < self._given.losses and self._rng.random() < 0.3:
+            if not self.finished and self._rng.random() < 0.3:
                 self._lose_redis()
             else:
                 at = self._rng.randrange(len(self._trees))
@@ -60,18 +63,22 @@ class Trouble(threading.Thread):
                 self.done["kills"] += 1
 
     def _lose_redis(self) -> None:
-        if self._rng.random() < 0.5:
+        how = LOSSES[sum(self.done[each] for each in LOSSES) % len(LOSSES)]
+        if how == "flushes":
             self._redis.ask("FLUSHALL")
-            self.done["flushes"] += 1
         else:
+            if how == "rollbacks":
+                self._redis.ask("SAVE")
+                time.sleep(self._rng.uniform(0.1, 1.0))  # which is lost
             self._redis.stop("KILL")
             time.sleep(self._rng.uniform(0.0, 2.0))  # as long as a restart takes somewhere else
             self._redis.start()
-            self.done["crashes"] += 1
+            (self._redis.folder / "dump.rdb").unlink(missing_ok=True)
+        self.done[how] += 1
 
     @property
     def finished(self) -> bool:
-        return self.done["flushes"] + self.done["crashes"] >= self._given.losses
+        return sum(self.done[how] for how in LOSSES) >= self._given.losses
 
 
 @contextlib.contextmanager
@@ -118,9 +125,10 @@ def run(given: argparse.Namespace) -> bool:
             ((early,),) = _ask(ledger, folder, f"select count(*) {STILL} and status <> 'pending'")
             _set_paused(tasks, paused=False)
             left += _drain(ledger, folder, given.patience, "queue_name = 'still'")
+            active = _still_active(tasks, given.patience)
         ((paused,),) = _ask(ledger, folder, f"select count(*) {STILL}")
         figures = f"{dict(trouble.done)} in {time.monotonic() - began:.0f} s; {paused:,} in the paused queue"
-        return _judge(acknowledged, _rows(ledger, folder), folder, (left, int(early)), figures)
+        return _judge(acknowledged, _rows(ledger, folder), folder, (left, int(early), active), figures)
 
 
 def _set_paused(tasks: Any, *, paused: bool) -> None:
@@ -167,6 +175,17 @@ def _drain(ledger: str, folder: Path, patience: float, of: str) -> int:
         time.sleep(0.5)
 
 
+def _still_active(tasks: Any, patience: float) -> int:
+    """How many runs Redis takes to go on, given time to hear that all have ended by their rows."""
+    until = time.monotonic() + patience
+    while True:
+        queues = tasks.app.run_on_engine(lambda engine: engine.queues(), "await")
+        active = sum(queue.counts.get(State.ACTIVE, 0) for queue in queues)
+        if not active or time.monotonic() > until:
+            return active
+        time.sleep(0.5)
+
+
 def _rows(ledger: str, folder: Path) -> dict[str, tuple[str, str | None]]:
     found = _ask(ledger, folder, "select cast(id as text), status, result_json from BACKGROUND_JOBS")
     return {job_id: (status, result) for job_id, status, result in found}
@@ -176,10 +195,10 @@ def _judge(
     acknowledged: list[str],
     rows: dict[str, tuple[str, str | None]],
     folder: Path,
-    wrong: tuple[int, int],
+    wrong: tuple[int, int, int],
     figures: str,
 ) -> bool:
-    left, early = wrong
+    left, early, active = wrong
     lines = (folder / "runs.jsonl").read_bytes().split(b"\n")[:-1]
     runs = [json.loads(line) for line in lines]
     ended = {(run["job"], run["run"]) for run in runs}
@@ -193,6 +212,7 @@ def _judge(
         "not in background_jobs": len([i for i in acknowledged if i not in rows]),
         "never ended": left,
         "begun in a paused queue": early,
+        "still active in Redis": active,
         "failed": sum(status not in ("completed", "pending", "processing") for status, _ in rows.values()),
         "completed and did not": len(false),
     }

@@ -12,7 +12,7 @@ from penstock import Penstock
 from penstock.web import Limits, Principal, Scope, make_service
 from penstock.web.serving import hold_little
 
-EVERYBODY = Principal(name="anybody", scopes=frozenset({Scope.READ}), owner="*")
+EVERYBODY = Principal(name="anybody", scopes=frozenset({Scope.READ}), all_owners=True)
 
 
 def app_at(url: str) -> Penstock:

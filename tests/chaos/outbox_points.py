@@ -39,6 +39,7 @@ HOMES = ("postgresql", "sqlite")
 POINTS = tuple(point for point in crash_points.POINTS if point.startswith("outbox-"))
 WRITER = "outbox-written"
 MOST = 2  # passings of a point that each process surely has
+HERE = "the engine"
 ROWS = 900  # more than one batch
 
 sqlite_store.LEASE = 0.2  # seconds; the next relay need not wait long for the rows of the dead one
@@ -63,7 +64,7 @@ class Trial:
             with contextlib.closing(self.connect()) as connection:
                 on = lent(connection)
                 assert not isinstance(on, AsyncLent)
-                Writer(self.url, EngineClock()).enqueue(on, jobs)
+                Writer(self.url, EngineClock(), HERE).enqueue(on, jobs)
                 connection.commit()
 
     def relay(self) -> None:
@@ -78,8 +79,8 @@ class Trial:
             yield engine
             await engine.close()
 
-        relay = Relay(make_store(self.url, EngineClock()), opened, 60.0)
-        while (await Outbox(self.url, EngineClock(), 60.0).status()).waiting:
+        relay = Relay(make_store(self.url, EngineClock(), HERE), opened, 60.0)
+        while (await Outbox(self.url, EngineClock(), 60.0, HERE).status()).waiting:
             await relay.run(burst=True)
 
     def rows(self) -> list[str]:
@@ -110,7 +111,7 @@ def killed(work: Callable[[], None], at: str) -> bool:
 
 def once(trial: Trial, point: str, passing: int) -> str:
     """One crash and what comes after it; what was wrong."""
-    asyncio.run(Outbox(trial.url, EngineClock(), 60.0).apply())
+    asyncio.run(Outbox(trial.url, EngineClock(), 60.0, HERE).apply())
     transactions = [
         [
             NewJob(new_id(), "default", "app.charge", order=f"k{n % 7}" if n % 3 == 0 else None)

@@ -16,7 +16,7 @@ from conformance.kit import (
     settle,
     take,
 )
-from penstock.engine import CancelOrder, Orders
+from penstock.engine import CancelOrder, Order, Orders
 from penstock.engine.feeding import LISTENER_KEY, LISTENER_KIND
 from penstock.model.errors import WorkerExpired
 
@@ -111,3 +111,46 @@ async def test_paused_queues_are_told(engine, worker):
     assert (await engine.beat(worker, TTL)).paused == {"default"}
     await engine.set_paused("default", False)
     assert (await engine.beat(worker, TTL)).paused == frozenset()
+
+
+async def test_an_order_to_a_worker_is_told_to_that_one_by_every_beat_until_it_is_taken_back(engine, worker):
+    await register(engine, "w2")
+    assert await engine.order_worker(worker, Order.QUIET)
+    for _ in range(2):
+        assert await engine.beat(worker, TTL) == Orders(order=Order.QUIET)
+    assert (await engine.beat("w2", TTL)).order is None
+    assert {info.id: info.order for info in await engine.workers()} == {worker: Order.QUIET, "w2": None}
+    assert await engine.order_worker(worker, Order.STOP)
+    assert (await engine.beat(worker, TTL)).order is Order.STOP
+    assert await engine.order_worker(worker, None)
+    assert await engine.beat(worker, TTL) == Orders()
+
+
+async def test_who_is_not_alive_takes_no_orders(engine, worker, clock):
+    assert not await engine.order_worker("nobody", Order.STOP)
+    clock.advance(31)
+    assert not await engine.order_worker(worker, Order.STOP)
+
+
+async def test_an_order_goes_with_the_worker(engine, worker, clock):
+    await engine.order_worker(worker, Order.STOP)
+    await engine.rescue_worker(worker, frozenset(), gone)
+    assert await engine.workers() == []
+    await register(engine, "w2")
+    assert (await engine.beat("w2", TTL)).order is None
+
+
+async def test_an_ordered_worker_settles_and_claims_as_before(engine, worker):
+    """Obeying is the worker's part: what it has, it ends; the engine refuses it nothing."""
+    held = await take(engine)
+    await engine.order_worker(worker, Order.QUIET)
+    assert await settle(engine, held)
+    assert await claim(engine) == []
+
+
+async def test_a_beat_tells_how_much_memory_a_worker_has(engine, worker):
+    assert [info.memory for info in await engine.workers()] == [None]
+    await engine.beat(worker, TTL, 50 * 2**30)
+    assert [info.memory for info in await engine.workers()] == [50 * 2**30]
+    await engine.beat(worker, TTL)
+    assert [info.memory for info in await engine.workers()] == [50 * 2**30], "the last that was told stands"

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from conformance.kit import Place, claim, failed, finish, make_id, new, register, settle, take
-from conftest import REDIS_KINDS
+from conftest import IN_SQL, REDIS_KINDS
 from penstock.engine import Effect, EffectFilter, EffectName, EffectRecord, Engine, Recovery, Transactions
 from penstock.model.clock import EngineClock, FakeClock
 from penstock.model.errors import NotSupported
@@ -17,7 +17,7 @@ from penstock.opening import transactions
 DAY = 86_400.0
 LEASE = 30.0
 
-in_sql = pytest.mark.parametrize("place", ["sqlite", "memory", "postgres"], indirect=True)
+in_sql = pytest.mark.parametrize("place", IN_SQL, indirect=True)
 in_redis = pytest.mark.parametrize("place", REDIS_KINDS, indirect=True)
 
 

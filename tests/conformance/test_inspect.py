@@ -209,6 +209,16 @@ async def test_dead_letters_are_found_by_every_filter(engine, dead):
     assert await letters(engine, queue="none") == []
 
 
+async def test_an_empty_name_is_nobodys_and_not_everybodys(engine, dead):
+    await finish(engine, "post", outcome=failed(), owner="ana", key="k")
+    await finish(engine, "mail", owner="ana", key="k2")
+    for name in ("queue", "task", "owner", "key"):
+        assert await engine.jobs(JobFilter(**{name: ""}), 10) == []
+        assert await engine.histories(HistoryFilter(**{name: ""}), 10) == []
+    for name in ("queue", "task", "owner"):
+        assert await letters(engine, **{name: ""}) == []
+
+
 async def test_dead_letters_are_found_by_the_owner_of_the_job(engine, dead):
     mine = (await finish(engine, "post", outcome=failed(), owner="ana")).id
     await finish(engine, "post", outcome=failed(), owner="bea")

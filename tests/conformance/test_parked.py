@@ -125,7 +125,7 @@ async def test_a_parked_job_can_be_cancelled(engine, worker):
 async def test_a_parked_job_expires(engine, worker, clock):
     job = await park(engine, new(expire_after=10))
     clock.advance(11)
-    assert await engine.expire(10) == 1
+    assert len(await engine.expire(10)) == 1
     assert await state(engine, job) is State.CANCELLED
 
 

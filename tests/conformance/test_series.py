@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock.engine import SERIES_KEPT, Minute, Sample
-from penstock.engine.counting import MAX_MEASURES, MAX_SAMPLES
+from penstock.engine import SERIES_KEPT, Minute, Quarter, Sample
+from penstock.engine.counting import MAX_MEASURES, MAX_SAMPLES, QUARTER
 from penstock.model.errors import InvalidOption
 
 EVER = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
@@ -83,6 +83,29 @@ async def test_minutes_older_than_a_week_are_dropped_and_the_totals_stay(engine,
     assert await engine.totals() == [Sample("q", "t", {"n": 11})]
     await engine.count([Sample("q", "t", {"n": 1})])
     assert len(await engine.series(*EVER)) == 1
+
+
+async def test_quarters_of_an_hour_have_all_tasks_of_a_queue_together(engine, clock):
+    first = datetime.fromtimestamp(clock.now().timestamp() // QUARTER * QUARTER, UTC)
+    clock.advance((first - clock.now()).total_seconds() + QUARTER - 0.001)
+    for _ in range(2):
+        await engine.count(
+            [Sample("b", "t", {"n": 1}), Sample("a", "u", {"n": 2, "x:1": 0.5}), Sample("a", "t", {"n": 4})]
+        )
+    clock.advance(0.001)
+    await engine.count([Sample("a", "t", {"n": 8})])
+    second = first + timedelta(seconds=QUARTER)
+    told = [
+        Quarter(first, "a", {"n": 12, "x:1": 1}),
+        Quarter(first, "b", {"n": 2}),
+        Quarter(second, "a", {"n": 8}),
+    ]
+    assert await engine.quarters(*EVER) == told
+    assert await engine.quarters(*EVER, "b") == [told[1]]
+    assert await engine.quarters(first, second) == told[:2]
+    clock.advance((second - clock.now()).total_seconds() + SERIES_KEPT)
+    await engine.tidy()
+    assert await engine.quarters(*EVER) == told[2:]
 
 
 async def test_nothing_counted_is_nothing_told(engine):

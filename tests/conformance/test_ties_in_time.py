@@ -62,13 +62,13 @@ async def test_a_blocked_job_does_not_expire(engine, worker, clock):
     held = await take(engine, ties=FEEDS)
     second = await blocked(engine, held.id, expire_after=10)
     clock.advance(20)
-    assert await engine.expire(10) == 0
+    assert len(await engine.expire(10)) == 0
     assert await state(engine, second) is State.BLOCKED
     await settle(engine, held)
     clock.advance(9)
-    assert await engine.expire(10) == 0
+    assert len(await engine.expire(10)) == 0
     clock.advance(2)
-    assert await engine.expire(10) == 1
+    assert len(await engine.expire(10)) == 1
     assert await state(engine, second) is State.CANCELLED
 
 
@@ -97,14 +97,14 @@ async def late(engine, at_deadline, **more) -> tuple[str, str]:
 async def test_before_its_deadline_a_job_stays_blocked(engine, clock, at_deadline):
     job, _ = await late(engine, at_deadline)
     clock.advance(59)
-    assert await engine.expire(10) == 0
+    assert len(await engine.expire(10)) == 0
     assert await state(engine, job) is State.BLOCKED
 
 
 async def test_skip_cancels_a_job_at_its_deadline(engine, clock):
     job, behind = await late(engine, "skip")
     clock.advance(61)
-    assert await engine.expire(10) == 1
+    assert len(await engine.expire(10)) == 1
     found = await read(engine, job)
     assert (found.state, found.finished_at) == (State.CANCELLED, clock.now())
     assert found.note == UPSTREAM_LATE
@@ -115,7 +115,7 @@ async def test_skip_cancels_a_job_at_its_deadline(engine, clock):
 async def test_run_lets_a_job_go_at_its_deadline(engine, worker, clock):
     job, behind = await late(engine, "run", expire_after=10)
     clock.advance(61)
-    assert await engine.expire(10) == 1
+    assert len(await engine.expire(10)) == 1
     found = await read(engine, job)
     assert (found.state, found.due_at, found.blocked_by) == (State.WAITING, clock.now(), ())
     assert found.expires_at == clock.now() + timedelta(seconds=10)
@@ -129,7 +129,7 @@ async def test_run_lets_a_job_go_at_its_deadline(engine, worker, clock):
 async def test_fail_makes_a_dead_letter_at_the_deadline(engine, clock):
     job, behind = await late(engine, "fail", args='{"n":1}')
     clock.advance(61)
-    assert await engine.expire(10) == 1
+    assert len(await engine.expire(10)) == 1
     found, dead = await read(engine, job), await engine.dead_letter(job)
     assert (found.state, found.attempt, found.note) == (State.FAILED, 0, UPSTREAM_MISSING)
     assert dead is not None
@@ -143,7 +143,7 @@ async def test_a_deadline_sweep_is_bounded(engine, clock):
     for _ in range(3):
         await put(engine, ties=after(new().id, deadline=10))
     clock.advance(11)
-    assert [await engine.expire(2) for _ in range(3)] == [2, 1, 0]
+    assert [len(await engine.expire(2)) for _ in range(3)] == [2, 1, 0]
     assert await counts(engine) == {State.CANCELLED: 3}
 
 
@@ -152,7 +152,7 @@ async def test_the_deadline_of_a_job_that_came_free_means_nothing(engine, worker
     second = await put(engine, ties=after(held.id, deadline=10))
     await settle(engine, held)
     clock.advance(11)
-    assert await engine.expire(10) == 0
+    assert len(await engine.expire(10)) == 0
     assert await state(engine, second) is State.WAITING
 
 
@@ -160,7 +160,7 @@ async def test_an_upstream_that_ends_after_the_deadline_changes_nothing(engine, 
     held = await take(engine, ties=FEEDS)
     second = await put(engine, ties=after(held.id, deadline=10))
     clock.advance(11)
-    assert await engine.expire(10) == 1
+    assert len(await engine.expire(10)) == 1
     assert await settle(engine, held)
     assert await state(engine, second) is State.CANCELLED
 
@@ -170,6 +170,6 @@ async def test_who_waits_for_a_job_that_expires_ends_with_it_and_not_by_the_dead
     second = new(ties=Ties((Edge(first.id),), deadline=5.0, at_deadline="fail"))
     await engine.enqueue([first, second])
     clock.advance(6)
-    assert await engine.expire(10) == 1
+    assert len(await engine.expire(10)) == 1
     assert await state(engine, second.id) is State.CANCELLED
     assert await engine.dead_count() == 0

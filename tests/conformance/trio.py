@@ -185,7 +185,10 @@ class Trio:
         await self._do(f"rescue worker {worker}", call)
 
     async def expire(self) -> None:
-        await self._do("expire", lambda e, _: e.expire(MOST))
+        async def call(engine: Engine, _: int) -> Any:
+            return sorted(await engine.expire(MOST))
+
+        await self._do("expire", call)
 
     async def prune(self) -> None:
         rng = self._rng

@@ -10,14 +10,19 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Literal
 
 import uvicorn
 from playwright.async_api import Browser, Page, async_playwright, expect
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
+from dashboard.jobs_kit import add_jobs
 from penstock import Context, Penstock, Unrecoverable
 from penstock.model.access import Scope
 from penstock.web import Limits, make_service
 
+expect.set_options(timeout=20_000)  # a machine that runs many tests at once is slow, not wrong
 UNLIMITED = Limits(per_token=None, per_address=None, wrong_tokens=None)
 HOSTILE = "<img src=x onerror=alert(1)></script><svg onload=alert(1)>\u202ejavascript:alert(1)"
 
@@ -27,7 +32,7 @@ def make_shop(folder: Path) -> Penstock:
     app.queue("email")
     app.breaker("smtp")
 
-    @app.task(queue="email", name="send_receipt", needs="smtp")
+    @app.task(queue="email", name="send_receipt", needs="smtp", searchable="order_id")
     async def send_receipt(ctx: Context, order_id: int, to: str = "ana@example.com") -> str:
         """Sends the receipt of an order."""
         await ctx.progress(50, "writing")
@@ -39,6 +44,18 @@ def make_shop(folder: Path) -> Penstock:
     async def hostile(text: str) -> str:
         raise Unrecoverable(text)
 
+    add_jobs(app)
+    app.queue("parcels", max_active=50)
+
+    @app.task(queue="parcels", name="deliver", concurrency=1, rate_key="{tenant}")
+    async def deliver(
+        tenant: str, how: Literal["post", "courier"], express: bool = False, lines: list[int] | None = None
+    ) -> None:
+        """Delivers a parcel."""
+
+    berlin: Any = {"tz": "Europe/Berlin"}
+    app.schedule("gather", send_receipt.call(order_id=2), cron="30 2 * * *", **berlin)
+    app.schedule("publish", send_receipt.call(order_id=3), cron="0 4 * * *", after=["gather"], **berlin)
     app.schedule("nightly", send_receipt.call(order_id=1), cron="0 3 * * *", tz="America/Sao_Paulo")
     return app
 
@@ -101,11 +118,13 @@ async def tokens(app: Penstock) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def serving(app: Penstock) -> AsyncIterator[str]:
+async def serving(app: Penstock, prefix: str = "") -> AsyncIterator[str]:
+    """The service on a socket; with a prefix, mounted in an app of somebody's own."""
+    service = make_service(app, limits=UNLIMITED)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
-            make_service(app, limits=UNLIMITED),
+            Starlette(routes=[Mount(prefix, service)]) if prefix else service,
             log_level="warning",
             access_log=False,
             timeout_graceful_shutdown=1,
@@ -113,7 +132,7 @@ async def serving(app: Penstock) -> AsyncIterator[str]:
         server = uvicorn.Server(config)
         running = asyncio.create_task(server.serve(sockets=[listener]))
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}{prefix}"
         finally:
             server.should_exit = True
             await running

@@ -22,6 +22,17 @@ async def test_without_a_valid_token_nothing_is_shown(shop: Shop) -> None:
     await expect(page.get_by_role("alert")).to_contain_text("a valid token is needed")
 
 
+async def test_a_link_from_the_terminal_signs_one_browser_in(shop: Shop) -> None:
+    link = f"/#enter={await shop.app.ops.sessions.invite('ana')}"
+    page = await shop.page(who=None, path=link)
+    await expect(page.get_by_text("local:ana")).to_be_visible()
+    assert page.url == f"{shop.url}/dashboard/", "it is not kept in the address"
+    await page.reload()
+    await expect(page.get_by_text("local:ana")).to_be_visible()
+    other = await shop.page(who=None, path=link)
+    await expect(other.get_by_text("This link has been used already")).to_be_visible()
+
+
 async def test_signing_out_ends_the_session_for_good(shop: Shop) -> None:
     page = await shop.page("reader")
     (cookie,) = await page.context.cookies()
@@ -44,15 +55,22 @@ async def test_a_session_ends_with_its_token(shop: Shop) -> None:
             await asyncio.sleep(0.1)
 
 
-@pytest.mark.parametrize(
-    "path", ["/queues", "/jobs", "/dead-letters", "/schedules", "/limits", "/tasks/send_receipt"]
-)
-async def test_a_reader_sees_no_action(shop: Shop, path: str) -> None:
+READ = [
+    "/", "/queues", "/queues/email", "/jobs", "/dead-letters", "/schedules", "/schedules/nightly", "/workers",
+    "/limits", "/tasks/send_receipt", "/alerts", "/health",
+]  # fmt: skip
+
+
+async def test_a_reader_sees_no_action(shop: Shop) -> None:
     await shop.failed()
-    page = await shop.page("reader", path)
-    await expect(page.locator("main table, main .card").first).to_be_visible()
-    acts = re.compile("Pause|Resume|Retry|Cancel|Recover|Purge|Fire|Open|Close|Enqueue|Run now")
-    await expect(page.locator("main").get_by_role("button", name=acts)).to_have_count(0)
+    page = await shop.page("reader")
+    acts = re.compile("Pause|Resume|Retry|Cancel|Recover|Purge|Fire|Open|Close|Enqueue|Run now|Quiet|Stop$")
+    for path in READ:
+        await page.goto(f"/dashboard{path}")
+        await expect(page.locator("main table, main .card").first).to_be_visible()
+        await expect(page.locator("main").get_by_role("button", name=acts)).to_have_count(0)
+    await page.goto("/dashboard/audit")
+    await expect(page.get_by_text("for administrators")).to_be_visible()
 
 
 async def test_keys_search_and_walk_through_a_list(shop: Shop) -> None:

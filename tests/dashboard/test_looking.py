@@ -6,32 +6,44 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from dashboard.kit import HOSTILE, Shop
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
 PAGES = [
-    "/", "/jobs", "/dead-letters", "/queues", "/schedules", "/schedules/nightly", "/workers", "/limits",
-    "/tasks", "/tasks/send_receipt", "/audit", "/help",
+    "/", "/jobs", "/dead-letters", "/queues", "/queues/email", "/schedules?span=week", "/schedules/nightly",
+    "/workers", "/limits?open=parcels%3Edeliver", "/alerts", "/tasks", "/tasks/deliver", "/audit", "/health",
+    "/help",
 ]  # fmt: skip
 AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_no_page_keeps_people_out(shop: Shop, theme: Any) -> None:
+async def test_no_page_keeps_people_out(shop: Shop) -> None:
     job_id = await shop.failed()
     page = await shop.page("admin")
-    await page.emulate_media(color_scheme=theme)
+    wrong = []
     for path in [*PAGES, f"/jobs/{job_id}"]:
+        await page.emulate_media(color_scheme="light", reduced_motion="reduce")
         await page.goto(f"/dashboard{path}")
         await expect(page.locator("main h1").first).to_be_visible()
         await page.evaluate(AXE.read_text())
-        found = await page.evaluate("axe.run()")
-        bad = [v for v in found["violations"] if v["impact"] in ("serious", "critical")]
-        assert not bad, [(path, v["id"], [n["html"] for n in v["nodes"]][:3]) for v in bad]
+        wrong += [(path, "light", *each) for each in await serious(page)]
+        await page.emulate_media(color_scheme="dark")  # only colours differ
+        wrong += [
+            (path, "dark", *each) for each in await serious(page, "color-contrast", "link-in-text-block")
+        ]
+    assert wrong == []
     assert shop.complaints == []
+
+
+async def serious(page: Page, *rules: str) -> list[tuple[Any, ...]]:
+    """What axe holds against a page, of these rules or of all."""
+    options: dict[str, Any] = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
+    found = await page.evaluate("options => axe.run(options)", options)
+    bad = [v for v in found["violations"] if v["impact"] in ("serious", "critical")]
+    return [(v["id"], [node["html"] for node in v["nodes"]][:3]) for v in bad]
 
 
 async def test_hostile_words_are_shown_as_words(shop: Shop) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -315,7 +316,7 @@ async def test_what_expired_in_redis_is_ended_by_the_reconciler(
 ) -> None:
     job = await put(engine, expire_after=10.0)
     clock.advance(11)
-    assert await engine.expire(10) == 1
+    assert len(await engine.expire(10)) == 1
     assert (await engine.reconcile(100)).ended == 1
     assert await row(engine, job) == ("cancelled", 0, True)
 
@@ -427,7 +428,8 @@ async def test_without_the_ledger_nothing_is_accepted_claimed_or_settled_and_not
 async def test_the_table_has_the_documents_columns_and_indexes(redis: RedisServer) -> None:
     schema = f"t_{secrets.token_hex(6)}"
     engine = make_engine(redis.url(), schema, FakeClock(), postgres_server().url())
-    assert await engine.migrate() == ["ledger 0001_ledger", "ledger 0002_losses", "0001_initial"]
+    ledger = ["0001_ledger", "0002_losses", "0003_notes", "0004_quota"]
+    assert await engine.migrate() == [*(f"ledger {name}" for name in ledger), "0001_initial"]
     assert await engine.migrate() == []
     with psycopg.connect(postgres_server().url()) as connection:
         found = connection.execute(
@@ -458,6 +460,20 @@ async def test_a_schema_that_holds_an_engine_is_refused(redis: RedisServer) -> N
     with pytest.raises(EngineError, match="holds the jobs of an engine"):
         await engine.migrate()
     await engine.close()
+
+
+async def test_a_file_that_is_the_ledger_of_another_app_is_refused(
+    redis: RedisServer, tmp_path: Path
+) -> None:
+    ledger = f"sqlite:///{tmp_path / 'ledger.db'}"
+    one, other = (make_engine(redis.url(), schema, FakeClock(), ledger) for schema in ("shop", "office"))
+    await one.migrate()
+    for verb in (other.migrate, other.open):
+        with pytest.raises(EngineError, match=r"ledger of an app whose PENSTOCK_SCHEMA is 'shop'"):
+            await verb()
+    assert "'shop'" in {finding.name: finding.text for finding in await other.examine()}["ledger-schema"]
+    await one.open()
+    await one.close()
 
 
 async def test_doctor_looks_at_the_ledger_and_lets_a_forgetful_redis_pass(

@@ -111,6 +111,8 @@ PATTERNS = [
     "noteends",
     "minute:[0-9]+",
     "minutes",
+    "quarter:[0-9]+",
+    "quarters",
     "totals",
     "feed",
     "feeding",

@@ -34,8 +34,9 @@ class Hall:
         self.engine = engine
         self.url = f"http://{host}"
         self.people = {
-            name: Principal(name=name, scopes=READ, owner=owner)
-            for name, owner in {"ana": "ana", "bob": "bob", "root": "*"}.items()
+            "ana": Principal(name="ana", scopes=READ, owner="ana"),
+            "bob": Principal(name="bob", scopes=READ, owner="bob"),
+            "root": Principal(name="root", scopes=READ, all_owners=True),
         }
         self.feed = Feed(engine, settled_after=0.0)
         self.server = socketio.AsyncServer(async_mode="asgi")

@@ -12,8 +12,11 @@ import pytest
 
 from conformance.kit import make_id
 from feed.kit import PATIENCE, an_event, some_events
-from feed.web_kit import House, open_house, rest, stream, until
+from feed.web_kit import READ, House, open_house, rest, stream, until
+from penstock import Penstock
 from penstock.feed.subscription import MAX_BUFFERED
+from penstock.web import Limits, Principal, make_service
+from penstock.web.seats import Seats
 
 
 @pytest.fixture(name="house")
@@ -67,6 +70,7 @@ async def test_a_filter_of_the_query_is_heeded(house: House) -> None:
         ("ana", "/events?owner=bob", {}, 403),
         ("root", "/events", {"Origin": "https://evil.example"}, 403),
         ("root", "/events", {"Origin": "null"}, 403),
+        ("root", "/events", {"Transfer-Encoding": "chunked"}, 400),
         ("root", "/events", {"Sec-Fetch-Site": "cross-site"}, 403),
         ("root", "/jobs/nothing/events", {}, 404),
         (None, "/jobs/nothing/events", {}, 401),
@@ -79,6 +83,11 @@ async def test_who_may_not_listen_gets_no_stream(
 ) -> None:
     async with house.client(person, **headers) as client:
         assert (await client.get(path)).status_code == status
+
+
+async def test_who_sends_a_body_gets_no_stream(house: House) -> None:
+    async with house.client("root") as client:
+        assert (await client.request("GET", "/events", content=b"hello")).status_code == 400
 
 
 async def test_a_page_of_the_same_host_may_listen(house: House) -> None:
@@ -191,6 +200,42 @@ async def test_a_client_that_goes_leaves_nothing_behind(house: House) -> None:
         await anext(frames)
         assert house.app.feed.listeners == 1
     await wait_for(lambda: house.app.feed.listeners == 0)
+
+
+async def test_a_stream_ends_where_the_client_cannot_be_heard_any_more(tmp_path: Any) -> None:
+    app = Penstock(f"sqlite:///{tmp_path}/jobs.db")
+    all_of_it = Principal(name="root", scopes=READ, all_owners=True)
+    service = make_service(app, auth=lambda _: all_of_it, limits=Limits(body_seconds=0.1))
+    path = {"path": "/events", "raw_path": b"/events", "query_string": b"", "headers": []}
+    sent: list[Any] = []
+
+    async def never() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async with app, asyncio.timeout(PATIENCE):
+        await service({"type": "http", "method": "GET", "client": ("10.0.0.1", 1), **path}, never, send)
+        assert app.feed.listeners == 0
+    assert sent[0]["status"] == 200
+
+
+async def test_streams_are_bounded_for_each_who_listens_and_in_all(house: House) -> None:
+    service: Any = house.server.config.app
+    service.state.doorway.seats = Seats(2, 3)
+
+    async def one_more(person: str) -> int:
+        async with house.client(person) as client, client.stream("GET", "/events") as answer:
+            return answer.status_code
+
+    async with stream(house.client("ana"), "/events"), stream(house.client("ana"), "/events"):
+        assert (await one_more("ana"), await one_more("bob")) == (429, 200)
+        await wait_for(lambda: house.app.feed.listeners == 2)
+        async with stream(house.client("bob"), "/events"):
+            assert await one_more("root") == 429
+    await wait_for(lambda: house.app.feed.listeners == 0)
+    assert await one_more("ana") == 200
 
 
 async def wait_for(true: Any) -> None:

@@ -31,8 +31,9 @@ class House:
         config = uvicorn.Config(service, log_level="info", lifespan="off", timeout_keep_alive=1)
         self.server = uvicorn.Server(config)
         self.people = {
-            name: Principal(name=name, scopes=READ, owner=owner)
-            for name, owner in {"ana": "ana", "bob": "bob", "root": "*"}.items()
+            "ana": Principal(name="ana", scopes=READ, owner="ana"),
+            "bob": Principal(name="bob", scopes=READ, owner="bob"),
+            "root": Principal(name="root", scopes=READ, all_owners=True),
         }
         self.go = asyncio.Event()
 

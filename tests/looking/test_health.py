@@ -187,7 +187,7 @@ async def test_a_process_that_can_only_read_is_not_ready(place, world: World) ->
 
 
 async def test_with_a_ledger_jobs_can_be_put_in_while_redis_is_away(tmp_path) -> None:
-    await SqliteLedger(str(tmp_path / "ledger.db"), EngineClock()).migrate()
+    await SqliteLedger(str(tmp_path / "ledger.db"), "penstock", EngineClock()).migrate()
     settings = Settings(url="redis://127.0.0.1:1/0", ledger=f"sqlite:///{tmp_path / 'ledger.db'}")
     async with Penstock(settings=settings) as app:
         ready = await app.ops.health.readiness()

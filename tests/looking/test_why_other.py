@@ -266,7 +266,7 @@ async def test_a_job_that_moves_on_while_it_is_looked_at_is_told_as_it_is_then(w
 
 async def test_while_redis_is_away_the_ledger_tells_of_the_job(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("penstock.engines.redis.server.TRIES", 1)  # of each call: the server is away for good
-    await SqliteLedger(str(tmp_path / "ledger.db"), EngineClock()).migrate()
+    await SqliteLedger(str(tmp_path / "ledger.db"), "penstock", EngineClock()).migrate()
     app = Penstock("redis://127.0.0.1:1/0", ledger=f"sqlite:///{tmp_path / 'ledger.db'}")
 
     @app.task

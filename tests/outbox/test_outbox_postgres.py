@@ -40,7 +40,7 @@ class Holding:
         self.rows = [row.seq for row in rows]
         self.has_them.set()
         await self.go_on.wait()
-        return Verdict(self.rows, [])
+        return Verdict(self.rows, [], [])
 
 
 async def test_relays_pass_by_what_others_hold_without_waiting(home: Home) -> None:
@@ -142,8 +142,9 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Home:
         ("next_try_at, tries", "now() + interval '1 h', 1"),
     ):
         home.run(
-            f"insert into penstock_outbox (id, jobs, {columns}) "
-            f"select gen_random_uuid(), '[]', {values} from generate_series(1, {MANY}) n"
+            f"insert into penstock_outbox (id, destination, jobs, {columns}) "
+            f"select gen_random_uuid(), '{home.destination}', '[]', {values} "
+            f"from generate_series(1, {MANY}) n"
         )
     with psycopg.connect(home.url, autocommit=True) as connection:
         connection.execute("vacuum analyze penstock_outbox")
@@ -154,7 +155,9 @@ def plan(home: Home, name: str, **values: Any) -> str:
     """The plan of a statement in a session like the relay's, run and rolled back."""
     explain = f"explain (analyze, costs off, timing off, summary off) {sql('postgresql')[name]}"
     with psycopg.connect(home.url, options="-c enable_seqscan=off") as connection:
-        rows = connection.execute(explain.encode(), {"now": None, **values}).fetchall()
+        rows = connection.execute(
+            explain.encode(), {"now": None, "destination": home.destination, **values}
+        ).fetchall()
         connection.rollback()
     return "\n".join(line for (line,) in rows)
 

@@ -183,7 +183,7 @@ async def test_a_refused_row_is_set_aside_with_its_error_and_blocks_nobody(
     clock.advance(2)
     picky.refused = ""
     assert await home.relay_all(picky) == 1
-    assert await home.status() == (0, 0.0, 0, ())
+    assert await home.status() == (0, 0.0, 0, (), ())
 
 
 async def test_a_row_that_cannot_be_read_is_set_aside(home: Home, engine: Engine) -> None:
@@ -219,7 +219,7 @@ async def test_after_ten_minutes_without_the_engine_jobs_are_due_when_they_were_
     there = {job.id: job for job in await found(engine)}
     assert there[overdue.id].state is State.WAITING
     assert (there[ahead.id].due_at - clock.now()).total_seconds() == 300
-    assert await engine.expire(10) == 1
+    assert len(await engine.expire(10)) == 1
     assert {job.id: job for job in await found(engine)}[expired.id].state is State.CANCELLED
 
 
@@ -319,21 +319,62 @@ async def test_dispatched_rows_are_removed_after_their_time_and_others_never(
 async def test_effects_past_their_time_are_removed(home: Home, clock: FakeClock) -> None:
     now = clock.now()
     until = f"'{now.isoformat()}'" if home.kind == "postgresql" else str(int(now.timestamp() * 1e6))
-    row = "'t', 'k{n}', 'charge', '019b0000-0000-7000-8000-000000000000', {at}, {at}"
+    row = "'shop', 't', 'k{n}', 'charge', '019b0000-0000-7000-8000-000000000000', {at}, {at}"
     for n in range(3):
         home.run(f"insert into penstock_effects values ({row.format(n=n, at=until)})")
     store = home.store()
-    assert await store.prune(3_600, 2) == 0
+    assert await store.prune_effects(2) == 0
     clock.advance(1)
-    assert await store.prune(3_600, 2) == 2
-    assert await store.prune(3_600, 2) == 1
+    assert await store.prune_effects(2) == 2
+    assert await store.prune_effects(2) == 1
+
+
+async def test_where_effects_cannot_be_removed_rows_are_dispatched_and_removed_all_the_same(
+    home: Home, engine: Engine, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    home.run("drop table penstock_effects")
+    home.write(*jobs(STEP + 5))
+    assert await home.relay_all(engine) == STEP + 5
+    clock.advance(home.keep_for + 1)
+    relay = home.relay(engine)
+    assert await relay.run(burst=True) == 0
+    assert home.run("select count(*) from penstock_outbox") == [(0,)]
+    assert "are not removed" in caplog.text
+    assert "is away" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "row", ["[" * 5_000 + "]" * 5_000, '[{"id":5,"queue":"default","task":"t"}]', '[{"id":"x","queue":1}]']
+)
+async def test_whatever_a_row_holds_the_others_are_dispatched(home: Home, engine: Engine, row: str) -> None:
+    [bad, *good] = jobs(4)
+    for job in (bad, *good):
+        home.write(job, order="line" if job is bad else None)
+    home.run(f"update penstock_outbox set jobs = '{row}' where id = '{bad.id}'")
+    assert await home.relay_all(engine) == 3
+    [refused] = (await home.status()).errors
+    assert refused.id == bad.id
+    assert "the row cannot be read" in refused.error
+
+
+async def test_a_job_whose_key_was_held_leaves_a_trace_of_its_holder(home: Home, engine: Engine) -> None:
+    first, second = jobs(2, key="k")
+    home.write(first)
+    home.write(second)
+    assert await home.relay_all(engine) == 2
+    assert [
+        str(holder) for (holder,) in home.run("select duplicate_of from penstock_outbox order by seq")
+    ] == [
+        "None",
+        first.id,
+    ]
 
 
 async def test_the_lag_is_the_age_of_the_oldest_row(home: Home, clock: FakeClock) -> None:
     home.write(new())
     clock.advance(90)
     home.write(new(), order="k")
-    assert await home.status() == (2, 90.0, 0, ())
+    assert await home.status() == (2, 90.0, 0, (), ())
     finding = await home.outbox.examine()
     assert finding.level == "warning"
     assert "2 rows wait, the oldest for 90 s; does `penstock relay` run" in finding.text

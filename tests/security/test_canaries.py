@@ -222,7 +222,7 @@ async def test_http_tells_secrets_to_admins_alone(folder: Path) -> None:
 
     def auth(request: httpx.Request) -> Principal | None:
         who = request.headers["authorization"]
-        return Principal(name=who, scopes=people[who], owner="*")
+        return Principal(name=who, scopes=people[who], all_owners=True)
 
     transport = httpx.ASGITransport(make_service(app, auth=auth))
     async with (

@@ -228,6 +228,7 @@ def test_the_claim_and_the_upkeep_go_by_their_indexes(books: Books) -> None:
         with store.transaction() as tx:
             if store.dialect == "postgresql":
                 tx.execute("set local enable_seqscan = off")
-            values = {"now": store.now(), "limit": 10}
-            lines = str(tx.fetch(explain + store._sql[verb], values).fetchall())
+            values = {"now": store.now(), "limit": 10, "only": None, "aside": []}
+            statement = store._sql[verb].format(aside="")
+            lines = str(tx.fetch(explain + statement, values).fetchall())
         assert f"invoices_penstock_{index}" in lines, lines

@@ -18,6 +18,7 @@ from penstock.runtime.board import Board
 from penstock.runtime.wire import Terms
 from penstock.runtime.worker import Worker
 from penstock.tasks.errands import Errand
+from penstock.tasks.joblog import Line
 
 URL = "sqlite://:memory:"
 TTL = 60.0
@@ -134,6 +135,9 @@ class Ear:
 
     def follow(self, job: NewJob) -> None:
         self.followers.append(job)
+
+    def logged(self, lines: list[Line]) -> None:
+        self.logged_lines = lines
 
     def committed(self, *, answered: bool) -> None:
         self.commits.append(answered)

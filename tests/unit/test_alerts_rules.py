@@ -8,17 +8,20 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from alerts_kit import Looking, sink
 
+from alerts_kit import Looking, sink
 from penstock import Context, Penstock, Retry, Unrecoverable
 from penstock.alerts.rules import BUILT_IN
 from penstock.engine import DeadFilter, ScheduleRow, Settlement, Want, WorkerInfo
+from penstock.model.breaker import Breaker, Circuit
 from penstock.model.clock import FakeClock
 from penstock.model.decide import judge
 from penstock.model.failure import BY_CODE
 from penstock.model.job import Edge, NewJob, Ties
 from penstock.model.outcome import COMPLETED
+from penstock.runtime.account import Account
 from penstock.runtime.announce import announce
+from penstock.runtime.sweeper import Sweeper
 from penstock.tasks.ids import new_id
 
 
@@ -255,6 +258,33 @@ async def test_an_outbox_that_nobody_empties(looking: Looking, tmp_path: Path) -
     assert any("[resolved] Outbox" in line for line in await looking.until_over())
 
 
+async def test_a_job_that_was_skipped_since_what_it_waits_for_was_not_done_in_time(looking: Looking) -> None:
+    engine, job_id = looking.app.engine, new_id()
+    ties = Ties(after=(Edge(new_id(), "wait"),), deadline=10, at_deadline="skip")
+    await engine.enqueue([NewJob(job_id, "email", "send", key=job_id, ties=ties)])
+    looking.clock.advance(11)
+    account = Account(engine)
+    await Sweeper(engine, looking.app.worker_host().options, account).expire()
+    await account.tell()
+    assert await looking.look() == [
+        "[error] Job send in email waited for others past its deadline: 1 lately (dependency_missed)"
+    ]
+    assert any("[resolved] Job send in email waited" in line for line in await looking.until_over())
+    totals = {measure for sample in await engine.totals() for measure in sample.measures}
+    assert "missed" in totals
+
+
+async def test_a_breaker_that_is_open(looking: Looking) -> None:
+    app = looking.app
+    await app.engine.put_breakers([Breaker(name="smtp"), Breaker(name="maps")])
+    await app.engine.set_breaker("smtp", Circuit.OPEN)
+    assert await looking.look() == [
+        "[error] Circuit breaker open, its jobs wait: smtp (breaker_open)",
+    ]
+    await app.engine.set_breaker("smtp", Circuit.CLOSED)
+    assert any("[resolved] Circuit breaker open" in line for line in await looking.until_over())
+
+
 def test_there_is_a_test_of_each() -> None:
     text = Path(__file__).read_text()
     assert [name for name in BUILT_IN if f"({name}" not in text] == []
@@ -266,7 +296,7 @@ async def test_a_job_that_the_engine_itself_ended_is_told_of(looking: Looking) -
     ties = Ties(after=(Edge(first, "wait", has_come=False),), deadline=10, at_deadline="fail")
     await engine.enqueue([NewJob(second, "email", "send", key=second, ties=ties)])
     looking.clock.advance(11)
-    assert await engine.expire(10) == 1
+    assert len(await engine.expire(10)) == 1
     assert await looking.look() == [
         "[error] Job send in email failed: 1 in the last minute (upstream-missing) (job_failures)"
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -171,20 +172,22 @@ def test_the_worker_takes_its_processes_from_the_command_or_the_settings(
 ) -> None:
     seen: list[Any] = []
 
-    async def supervise(options: Any, *, reload: bool, relay: object) -> int:
-        seen.append((options.processes, options.wishes, reload))
-        assert relay is None
+    async def supervise(options: Any, beside: Any) -> int:
+        others = list(beside(SimpleNamespace(restart=None)))
+        for other in others:
+            other.close()
+        seen.append((options.processes, options.wishes, [other.__qualname__ for other in others]))
         return 0
 
     monkeypatch.setattr(work, "_supervise", supervise)
     run("worker", "-p", "2", "-c", "7", "-q", "email")
     monkeypatch.setenv("PENSTOCK_PROCESSES", "3")
     run("worker")
-    run("dev")
+    run("dev", "--port", "0")
     assert seen == [
-        (2, {"queues": ["email"], "slots": 7, "tables": True}, False),
-        (3, {"tables": True}, False),
-        (1, {"grace": 5.0, "tables": True}, True),
+        (2, {"queues": ["email"], "slots": 7, "tables": True}, []),
+        (3, {"tables": True}, []),
+        (1, {"grace": 5.0, "tables": True}, ["Reloader.run", "ServiceProcess.run"]),
     ]
 
 
@@ -225,6 +228,16 @@ def test_running_and_parked_jobs_and_workers_are_shown_as_they_are(run: Run, sho
     assert "host:1" in workers.out
     assert "1/2" in workers.out
     assert run("workers", "--json").json[0]["name"] == "host:1"
+    assert "claims nothing more" in run("workers", "quiet", "host:1", "--reason", "a look at it").out
+    assert "quiet" in run("workers").out
+    assert "claims again" in run("workers", "resume", "w1").out
+    assert "ends when what it runs has" in run("workers", "stop", "w1").out
+    refused = run("workers", "resume", "w1")
+    assert (refused.code, "was told to stop" in refused.err) == (1, True)
+    assert "there is no worker 'w2'" in run("workers", "stop", "w2").err
+    assert [e["why"] for e in run("audit", "--json").json if e["action"] == "worker quiet"] == [
+        "a look at it"
+    ]
     assert "asked to stop it" in run("cancel", held).out
     assert run("cancel", held, "--json").json["state"] == "active"
 

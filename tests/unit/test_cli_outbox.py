@@ -29,7 +29,9 @@ def write(app: Penstock, file: Path, count: int) -> None:
         on = lent(connection)
         assert not isinstance(on, AsyncLent)
         calls = [app.tasks["send_receipt"].call(order_id=n) for n in range(count)]
-        Writer(f"sqlite:///{file}", EngineClock()).enqueue(on, [call.job for call in calls])
+        Writer(f"sqlite:///{file}", EngineClock(), app.outbox.destination).enqueue(
+            on, [call.job for call in calls]
+        )
         connection.commit()
 
 

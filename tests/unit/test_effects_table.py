@@ -43,7 +43,9 @@ def record(url: str, clock: FakeClock, *keep_for: float) -> None:
         on = lent(connection)
         assert not isinstance(on, AsyncLent)
         for n, seconds in enumerate(keep_for):
-            SatelliteEffects(clock).once(on, Effect("pay", f"{clock.now()}-{n}", "charge", JOB, seconds))
+            SatelliteEffects(clock, "shop").once(
+                on, Effect("pay", f"{clock.now()}-{n}", "charge", JOB, seconds)
+            )
         connection.commit()
 
 

@@ -14,7 +14,7 @@ from runtime_kit import Flaky, no_waiting  # noqa: F401 - fixtures
 from shop_kit import Shop, open_shop, set_  # noqa: F401 - fixtures
 
 from penstock import EngineUnavailable, State, WorkerStuck
-from penstock.engine import Engine, Orders
+from penstock.engine import Engine, Order, Orders
 from penstock.model.decide import judge
 from penstock.runtime import worker as workers
 from penstock.runtime.board import Board
@@ -41,6 +41,23 @@ async def test_an_in_process_worker_runs_until_drained_and_counts(shop: Shop) ->
     assert await job.aresult(20) == "told"
     worker.drain()
     assert await asyncio.wait_for(running, 20) == 1
+    assert await shop.app.ops.workers() == []
+
+
+async def test_a_worker_told_to_stop_ends_what_it_runs_and_does_not_begin_again(shop: Shop) -> None:
+    worker = shop.app.worker(lease=0.6)
+    running = asyncio.create_task(worker.run())
+    job = await shop.app.tasks["wait"].aenqueue()
+    await set_(shop.began)
+    (info,) = await shop.app.ops.workers()
+    await shop.app.ops.workforce.order(info.name, Order.STOP)
+    while not (worker._worker and worker._worker.dismissed):
+        await asyncio.sleep(0.01)
+    (info,) = await shop.app.ops.workers()
+    assert info.memory is None or info.memory > 2**20
+    shop.go.set()
+    assert await asyncio.wait_for(running, 20) == 1
+    assert (await shop.job(job.id)).state is State.COMPLETED
     assert await shop.app.ops.workers() == []
 
 

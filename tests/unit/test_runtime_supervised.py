@@ -11,7 +11,7 @@ import pytest
 from runtime_kit import FakeProcess, Flaky, no_waiting, small_app  # noqa: F401 - fixtures
 
 from penstock import EngineUnavailable, Penstock
-from penstock.engine import CancelOrder, Orders, WorkerInfo
+from penstock.engine import CancelOrder, Order, Orders, WorkerInfo
 from penstock.runtime import supervised
 from penstock.runtime.board import Board
 from penstock.runtime.supervised import BadApp, KilledEarly, Supervised
@@ -152,12 +152,29 @@ async def test_orders_are_passed_on_once_and_given_up_ends_the_worker(app: Penst
     orders = Orders(cancel=(CancelOrder("job", "token"),), paused=frozenset({"b", "a"}))
     worker._pass_on(orders)
     worker._pass_on(orders)
-    assert told.messages == [{"orders": [False, [["job", "token"]], ["a", "b"], False]}]
+    assert told.messages == [{"orders": [False, [["job", "token"]], ["a", "b"], False, None]}]
     board = Board.private(1, 30.0)
     await worker._beat_on(app.engine, board, "nobody")
     assert board.given_up
     assert told.messages[-1] == {"drain": "now"}
     await worker._end()
+
+
+async def test_a_worker_told_to_stop_is_drained_once_and_has_no_successor() -> None:
+    worker, told = make(FakeProcess())
+    for _ in range(2):
+        worker._pass_on(Orders(order=Order.STOP))
+    assert told.messages == [{"orders": [False, [], [], False, "stop"]}, {"drain": "soon"}]
+    assert worker.dismissed
+    await worker._end()
+
+
+async def test_a_worker_that_died_is_remembered_with_what_was_taken_back(app: Penstock) -> None:
+    worker, _ = make(FakeProcess(-9))
+    await worker._supervise(app.engine, Board.private(1, 30.0), HELLO)
+    (lost,) = await app.ops.workforce.lost()
+    assert (lost.id, lost.name, lost.rescued) == (HELLO["worker"], HELLO["name"], 0)
+    assert "SIGKILL" in lost.why
 
 
 async def test_a_missed_heartbeat_is_tried_again_sooner(

@@ -26,6 +26,7 @@ class FakeSupervised:
         self.worked = 0.0
         self.ended_well = False
         self.began = False
+        self.dismissed = False
         self.over = asyncio.Event()
         self.born.append(self)
 
@@ -45,7 +46,8 @@ class FakeSupervised:
             return
         if life is not None:
             self.began = True
-            self.ended_well = life == "well"
+            self.ended_well = life in ("well", "dismissed")
+            self.dismissed = life == "dismissed"
             return
         await self.over.wait()
 
@@ -90,6 +92,14 @@ async def test_a_worker_that_ends_is_replaced(fake: type[FakeSupervised]) -> Non
     boss.stop()
     assert await running == 0
     assert fake.born[4].drained == [True]
+
+
+async def test_a_worker_that_an_operator_stopped_is_not_replaced_and_the_last_one_ends_the_supervisor(
+    fake: type[FakeSupervised],
+) -> None:
+    fake.lives = ["dismissed", "well", "dismissed"]
+    assert await make_supervisor(2).run() == 0
+    assert len(fake.born) == 3
 
 
 async def test_a_worker_that_was_killed_at_work_is_replaced_at_once_and_one_that_dies_young_is_not(

@@ -15,10 +15,13 @@ from runtime_kit import Flaky, make_app, make_worker
 from penstock import EngineUnavailable, Penstock, State
 from penstock.engine import HistoryFilter, Settlement, Want
 from penstock.model.clock import FakeClock
+from penstock.model.job import Edge, NewJob, Ties
 from penstock.model.outcome import COMPLETED
 from penstock.model.states import Status
 from penstock.runtime import sweeper as sweepers
+from penstock.runtime.account import Account
 from penstock.runtime.sweeper import Sweeper
+from penstock.tasks.ids import new_id
 
 
 @pytest.fixture
@@ -88,6 +91,22 @@ async def test_expired_jobs_are_cancelled(app: Penstock, clock: FakeClock, sweep
     clock.advance(6)
     assert await sweeper.expire() > 1
     assert await state(app, job.id) is State.CANCELLED
+
+
+async def test_what_the_sweep_ends_is_counted_and_its_dead_letters_too(
+    app: Penstock, engine: Flaky, clock: FakeClock
+) -> None:
+    account = Account(engine)  # type: ignore[arg-type]
+    await app.tasks["hello"].using(expire_after=5).aenqueue()
+    for how in ("skip", "fail", "run"):
+        ties = Ties(after=(Edge(new_id(), "wait"),), deadline=5, at_deadline=how)
+        job = NewJob(new_id(), "brief", "brief", ties=ties)
+        await app.engine.enqueue([job._replace(key=job.id)])
+    clock.advance(6)
+    await Sweeper(engine, app.worker_host().options, account).expire()  # type: ignore[arg-type]
+    await account.tell()
+    counted = {sample.task: sample.measures for sample in await app.engine.totals()}
+    assert counted == {"hello": {"expired": 1}, "brief": {"missed": 3, "failed": 1, "dead": 1}}
 
 
 async def test_finished_jobs_beyond_what_the_queue_keeps_are_pruned(app: Penstock, sweeper: Sweeper) -> None:

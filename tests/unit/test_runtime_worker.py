@@ -10,7 +10,7 @@ import pytest
 from shop_kit import Shop, begin, open_shop, set_  # noqa: F401 - fixtures
 
 from penstock import State
-from penstock.engine import Orders
+from penstock.engine import Order, Orders
 from penstock.runtime import executor as executors
 from penstock.runtime import worker as workers
 
@@ -92,6 +92,28 @@ async def test_working_until_nothing_is_left_ends_when_every_queue_is_paused(sho
     await asyncio.wait_for(running, 20)
     assert (await shop.job(job.id)).state is State.COMPLETED
     assert (await shop.job(other.id)).state is State.WAITING
+
+
+async def test_a_quiet_worker_ends_what_it_runs_and_claims_nothing_until_it_may_again(shop: Shop) -> None:
+    job, other = [await shop.app.tasks["wait"].aenqueue() for _ in range(2)]
+    worker = await begin(shop, slots=1)
+    running = asyncio.create_task(worker.run())
+    await set_(shop.began)
+    await shop.app.ops.workforce.order(worker.id, Order.QUIET)
+    worker.obey(await shop.app.engine.beat(worker.id, 60.0))
+    shop.go.set()
+    while (await shop.job(job.id)).state is not State.COMPLETED:
+        await worker._pump.exchanged()
+    await worker._pump.round()
+    assert (await shop.job(other.id)).state is State.WAITING
+    assert (await shop.app.ops.why(other.id)).causes[0].next == f"workers resume {worker.id}"
+    await shop.app.ops.workforce.order(worker.id, None)
+    worker.obey(await shop.app.engine.beat(worker.id, 60.0))
+    assert await shop.app.tasks["tell"].aenqueue()
+    while (await shop.job(other.id)).state is not State.COMPLETED:
+        await worker._pump.exchanged()
+    worker.drain()
+    await asyncio.wait_for(running, 20)
 
 
 async def test_a_pause_ends_an_idle_wait_for_work(shop: Shop) -> None:

@@ -12,10 +12,11 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator, BaseModel, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
 
 from penstock.model.errors import InvalidArguments, InvalidOption, InvalidValue, ValueTooLarge
 from penstock.tasks.arguments import Arguments
+from penstock.tasks.problems import MOST
 from penstock.tasks.signature import read_signature
 
 SECRET = "s3cr3t-4111"
@@ -67,6 +68,8 @@ def problems(fn: Any, *args: Any, **kwargs: Any) -> dict[str, str]:
 
 
 def simple(order_id: int, to: str, note: str | None = None) -> None: ...
+def listed(items: list[int]) -> None: ...
+def looked_up(card: Annotated[int, BeforeValidator({"a": 1}.__getitem__)]) -> None: ...
 def rich(
     at: datetime, day: date, gap: timedelta, who: UUID, colour: Colour, size: Size, order: Order,
     point: Point, price: Decimal, tags: set[str], pair: tuple[int, str], raw: bytes,
@@ -104,6 +107,24 @@ def test_every_mistake_is_told_at_once() -> None:
 
 def test_an_unknown_name_without_a_close_one_lists_what_there_is() -> None:
     assert "it takes order_id, to, note" in problems(simple, order_id=1, to="x", zzzzzz=1)["zzzzzz"]
+
+
+def test_of_very_many_mistakes_some_are_told_in_little_time_and_few_words() -> None:
+    arguments(listed).encode((), {"items": []})
+    names = {f"order_{n:06}_id": 0 for n in range(30_000)}
+    for fn, named in ((simple, names), (simple, {"order_id" * 100_000: 0}), (listed, {"items": ["x"] * 300})):
+        found = problems(fn, **named)
+        assert 1 <= len(found) <= MOST + 1
+        assert sum(len(place) + len(told) for place, told in found.items()) < 10_000
+    assert problems(listed, items=["x"] * 10_000).keys() == {"arguments"}
+
+
+def test_a_validator_that_raises_anything_is_a_mistake_and_its_words_are_not_repeated() -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        arguments(looked_up).encode((), {"card": "CANARY"})
+    assert "KeyError" in str(caught.value)
+    assert "CANARY" not in str(caught.value)
+    assert caught.value.__context__ is None, "and it does not travel along"
 
 
 def test_positional_mistakes_are_told() -> None:

@@ -41,6 +41,8 @@ class Link:
     def progress_sync(self, percent: float, message: str) -> None:
         self.told.append((percent, message))
 
+    def logged(self, lines: list[dict[str, str]]) -> None: ...
+
 
 @pytest.mark.parametrize("kind", [Context, SyncContext])
 def test_the_context_tells_what_runs(kind) -> None:

@@ -169,3 +169,20 @@ async def test_recovering_with_the_arguments_as_they_are_shown_keeps_the_secret(
         await app.ops.recover(job.id, {**shown, "order_id": 2})
         await app.worker().run(burst=True)
     assert got == [(1, "1234"), (2, "1234")]
+
+
+async def test_a_mask_in_changed_arguments_of_a_dead_letter_stands_for_what_it_was(
+    app: Penstock,
+) -> None:
+    @app.task(secret="card")
+    async def pay(card: str, amount: int) -> None:
+        raise Unrecoverable("no")
+
+    async with app:
+        job = await pay.aenqueue(card="4111 1111", amount=1)
+        await app.worker().run(burst=True)
+        shown = (await app.ops.dead_letter(job.id)).args
+        done = await app.ops.recover(job.id, shown | {"amount": 2})
+        made = await app.engine.get(done.job_id)
+        assert made is not None
+        assert (shown["card"], made.args) == (MASK, {"card": "4111 1111", "amount": 2})

@@ -22,13 +22,15 @@ SOME = frozenset({Scope.ENQUEUE, Scope.READ, Scope.OPERATE})
 
 PEOPLE: dict[str, Principal] = {
     "admin": Principal(name="admin", scopes=frozenset({Scope.ADMIN})),
-    "operator": Principal(name="operator", scopes=frozenset({Scope.READ, Scope.OPERATE}), owner="*"),
-    "reader": Principal(name="reader", scopes=frozenset({Scope.READ}), owner="*"),
-    "auditor": Principal(name="auditor", scopes=frozenset({Scope.READ, Scope.PAYLOAD}), owner="*"),
+    "operator": Principal(name="operator", scopes=frozenset({Scope.READ, Scope.OPERATE}), all_owners=True),
+    "reader": Principal(name="reader", scopes=frozenset({Scope.READ}), all_owners=True),
+    "auditor": Principal(name="auditor", scopes=frozenset({Scope.READ, Scope.PAYLOAD}), all_owners=True),
     "ana": Principal(name="ana", scopes=SOME, owner="ana"),
     "bea": Principal(name="bea", scopes=SOME, owner="bea"),
     "shop": Principal(name="shop", scopes=frozenset({Scope.ENQUEUE}), owner="ana"),
     "orphan": Principal(name="orphan", scopes=SOME),
+    "nameless": Principal(name="nameless", scopes=SOME, owner=""),
+    "star": Principal(name="star", scopes=SOME, owner="*"),
 }
 
 

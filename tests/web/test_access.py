@@ -69,9 +69,42 @@ def as_expected(route: GuardedRoute | None, who: str | None, answer: httpx.Respo
         return status == 401
     principal = PEOPLE[who]
     lacks = not principal.may(need.scope) or (need.everything and not principal.sees_all)
-    if lacks or (principal.owner is None and not principal.sees_all):
+    if lacks or (not principal.has_owner and not principal.sees_all):
         return status == 403
     return status in {200, 202, 204, 400, 404}
+
+
+@pytest.mark.parametrize("who", ["orphan", "nameless", "star"])
+async def test_an_owner_who_is_missing_empty_or_called_everybody_sees_and_makes_nothing(
+    shop: Shop, who: str
+) -> None:
+    await shop.enqueue(who="ana")
+    assert (await shop.ask("GET", "/jobs", who)).status_code == 403
+    body = {"task": "send", "payload": {"to": "x"}}
+    assert (await shop.ask("POST", "/jobs/email_queue", who, json=body)).status_code == 403
+    for owner in ("", "*"):
+        assert (await shop.ask("POST", "/jobs/email_queue", json={**body, "owner": owner})).status_code == 400
+        assert (await shop.ask("GET", f"/jobs?owner={owner}", "ana")).status_code in {400, 403}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": "http://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": "http://penstock.test:81"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"origin": "http://penstock.test"}, 200),
+        ({}, 200),
+    ],
+    ids=str,
+)
+async def test_a_page_of_another_site_changes_nothing_whatever_its_browser_sends_along(
+    shop: Shop, headers: dict[str, str], status: int
+) -> None:
+    for path in ("pause", "resume"):
+        answer = await shop.ask("POST", f"/queues/email_queue/{path}", "operator", headers=headers)
+        assert answer.status_code == status
 
 
 # -- owners --------------------------------------------------------------------------

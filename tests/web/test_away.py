@@ -123,6 +123,10 @@ async def test_with_a_ledger_jobs_are_accepted_without_redis_and_dispatched_when
         path = f"/jobs/{made.json()['job_id']}"
         seen = await shop.ask("GET", path, None, headers=headers)
         assert (seen.status_code, seen.json()["status"]) == (200, "pending")
+        new = await app.ops.tokens.create("late", [Scope.READ], "ana")
+        late = {"authorization": f"Bearer {new.text}"}
+        assert (await shop.ask("GET", path, None, headers=late)).status_code == 200, "known by the ledger"
+        assert (await shop.ask("GET", path, None)).status_code == 401
         redis.start()
 
         async def done() -> bool:

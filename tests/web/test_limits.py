@@ -95,6 +95,14 @@ async def test_what_is_not_strict_json_is_400_within_fifty_milliseconds(shop: Sh
     assert min(took) <= 0.05
 
 
+async def test_a_request_of_very_many_fields_is_400_in_few_words(shop: Shop) -> None:
+    names = {f"order_{n:06}_id": 0 for n in range(30_000)}
+    for body in ({"task": "send", **names}, {"task": "send", "payload": names}):
+        answer = await shop.ask("POST", ENQUEUE, json=body)
+        assert answer.status_code == 400
+        assert len(answer.content) < 20_000
+
+
 async def test_text_of_any_kind_comes_back_as_it_was(shop: Shop) -> None:
     strange = "\u202e<script>\u0000😀" + "x" * 1_000
     job_id = await shop.enqueue(payload={"to": strange})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -43,8 +44,22 @@ async def works(outer: ASGIApp) -> None:
         refused = await asking.put(f"/penstock/jobs/{made.json()['job_id']}")
         assert (refused.status_code, refused.headers["allow"]) == (405, "GET, POST")
         assert (await asking.get("/penstock/nope")).json()["error"]["code"] == "not_found"
+        await has_dashboard(asking)
     async with client(outer, "nobody") as asking:
         assert (await asking.get("/penstock/jobs")).status_code == 401
+
+
+async def has_dashboard(asking: httpx.AsyncClient) -> None:
+    """Its page, its script and its style, all below where it is mounted."""
+    front = await asking.get("/penstock/")
+    assert (front.status_code, front.headers["location"]) == (307, "/penstock/dashboard/")
+    page = await asking.get("/penstock/dashboard/jobs/some-id")
+    assert '<meta name="penstock-api" content="/penstock">' in page.text
+    assert '<meta name="penstock-pages" content="/penstock/dashboard">' in page.text
+    files = re.findall(r'(?:src|href)="(/[^"]+)"', page.text)
+    assert len(files) == 2
+    for file in files:
+        assert (await asking.get(file)).status_code == 200
 
 
 async def test_in_fastapi_with_the_app_opened_by_its_lifespan(app: Penstock) -> None:

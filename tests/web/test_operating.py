@@ -200,7 +200,11 @@ async def test_every_action_leaves_one_entry_with_who_why_before_and_after(shop:
         ("schedule fire", "nightly", "/schedules/nightly/fire"),
         ("schedule pause", "nightly", "/schedules/nightly/pause"),
         ("schedule resume", "nightly", "/schedules/nightly/resume"),
+        ("worker quiet", "w1", "/workers/w1/quiet"),
+        ("worker resume", "w1", "/workers/w1/resume"),
+        ("worker stop", "w1", "/workers/host:1/stop"),
     ]
+    await shop.app.engine.register(WorkerInfo(id="w1", name="host:1", queues=("default",), slots=2), 600.0)
     for _, _, path in done:
         answer = await shop.ask("POST", path, "operator", json={"reason": f"why {path}"})
         assert answer.status_code in {200, 202}, answer.text
@@ -214,6 +218,35 @@ async def test_every_action_leaves_one_entry_with_who_why_before_and_after(shop:
     first, *_ = (await shop.ask("GET", "/audit?limit=1")).json()["entries"]
     rest = (await shop.ask("GET", f"/audit?limit=200&after={first['id']}")).json()
     assert len(rest["entries"]) == len(done) - 1
+
+
+async def test_the_audit_log_is_searched_by_who_what_to_which_outcome_and_time(shop: Shop) -> None:
+    for who, queue, verb in (
+        ("operator", "default", "pause"),
+        ("admin", "email_queue", "pause"),
+        ("admin", "default", "resume"),
+    ):
+        await shop.ask("POST", f"/queues/{queue}/{verb}", who)
+    job = await shop.enqueue("report")
+    await shop.work()
+    await shop.ask("POST", f"/jobs/{job}/cancel")
+
+    async def found(query: str) -> list[tuple[str, str]]:
+        answer = await shop.ask("GET", f"/audit?{query}")
+        assert answer.status_code == 200, answer.text
+        return [(e["action"], e["target"]) for e in answer.json()["entries"]]
+
+    assert await found("who=OPER") == [("queue pause", "default")]
+    assert await found("action=queue&target=default") == [
+        ("queue resume", "default"),
+        ("queue pause", "default"),
+    ]
+    assert await found("outcome=refused") == [("job cancel", job)]
+    assert await found("since=2026-01-01T00:00:00Z&limit=1") == [("job cancel", job)]
+    assert await found("until=2026-01-01T00:00:00Z") == []
+    first = (await shop.ask("GET", "/audit?action=queue&limit=2")).json()
+    rest = (await shop.ask("GET", f"/audit?action=queue&limit=2&after={first['next']}")).json()
+    assert ([e["target"] for e in rest["entries"]], rest["next"]) == (["default"], None)
 
 
 async def test_what_was_refused_is_written_down_too_and_nothing_removes_an_entry(shop: Shop) -> None:

@@ -105,3 +105,17 @@ def _hard(url: str, token: str) -> None:
             raw.sendall(request.encode("latin-1"))
             answer = raw.recv(64).decode("latin-1")
         assert answer.startswith(f"HTTP/1.1 {status}"), (request[:200], answer)
+
+
+def test_it_says_where_the_dashboard_is_and_a_port_that_is_taken(tmp_path: Path) -> None:
+    with serving(tmp_path) as (url, _):
+        eventually(lambda: f"Dashboard: {url}/dashboard/" in (tmp_path / "serve.log").read_text(), 20)
+        port = url.rpartition(":")[2]
+        command = [sys.executable, "-m", "penstock", "serve", "--app", "web_shop.py:app", "--port", port]
+        here = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+        env = {**os.environ, "PYTHONPATH": here}
+        done = subprocess.run(
+            command, check=False, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60
+        )
+    assert done.returncode == 2
+    assert f"port {port} of 127.0.0.1 is taken by other programs; choose another: --port" in done.stderr

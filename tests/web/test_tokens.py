@@ -185,6 +185,17 @@ async def test_once_there_was_a_token_being_here_is_not_enough_any_more(
         assert (await client.get("/jobs")).status_code == 401
 
 
+async def test_a_server_that_is_started_anew_lets_nobody_in_without_a_token_where_there_was_one(
+    app: Penstock,
+) -> None:
+    async with open_shop(app, auth=None):
+        made = await app.ops.tokens.create("first", SOME, "ana")
+        await app.ops.tokens.revoke(made.token.id)
+    async with open_shop(app, auth=None, local=True) as shop, local(shop) as client:
+        assert not await app.ops.tokens.any()
+        assert (await client.get("/jobs")).status_code == 401
+
+
 async def test_a_function_of_the_users_own_may_say_who_asks(app: Penstock) -> None:
     async def mine(request: Request):
         from web.kit import PEOPLE

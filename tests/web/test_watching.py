@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
 from penstock import Penstock
+from penstock.alerts import gauges
+from penstock.alerts.names import Scope as Kind
+from penstock.alerts.rules import Subject
+from penstock.engine import Want, WorkerInfo
+from penstock.telemetry.gone import remember
 from penstock.web.auth import COOKIE, PROOF
 from web.kit import Shop, open_shop
 
@@ -87,3 +96,97 @@ async def test_a_session_changes_nothing_without_the_proof_that_a_page_of_ours_a
         assert (await browser.delete("/session", headers={PROOF: begun["proof"]})).status_code == 204
         kept = {"Cookie": f"{COOKIE}={secret}"}
         assert (await browser.get("/session", headers=kept)).status_code == 401
+
+
+async def test_the_timetable_has_ticks_to_come_ticks_that_were_and_changes_of_clocks(tmp_path: Path) -> None:
+    app = Penstock(f"sqlite:///{tmp_path}/jobs.db", name="shop")
+
+    @app.task
+    async def report() -> None: ...
+
+    app.schedule("nightly", report.call(), cron="30 2 * * *", tz="Europe/Berlin")
+    app.schedule("often", report.call(), every=1)
+    app.schedule("after", report.call(), cron="0 4 * * *", tz="Europe/Berlin", after=["nightly"])
+    async with open_shop(app) as shop:
+        await shop.work()  # it tells of them
+        week = "/timetable?span=week&since=2099-03-26T00:00:00Z"
+        plan = (await shop.ask("GET", week, "reader")).json()
+        lanes = {lane["id"]: lane for lane in plan["lanes"]}
+        assert (len(lanes["nightly"]["runs"]), lanes["often"]["more"]) == (7, True)
+        assert lanes["after"]["after"] == ["nightly"]
+        (seam,) = plan["seams"]
+        assert seam == {"zone": "Europe/Berlin", "at": "2099-03-29T01:00:00Z", "forward": 3600.0}
+        assert "2099-03-29T01:00:00Z" in lanes["nightly"]["runs"]  # 2:30 does not come: just after
+
+        async def often() -> Any:
+            return (await shop.ask("GET", "/timetable")).json()["lanes"][2]
+
+        while not (await often())["ticks"]:
+            await shop.work()
+        await app.ops.timetable.pause("often")
+        await shop.work()
+        found = await often()
+        assert (found["id"], found["runs"], found["last"]["state"]) == ("often", [], "completed")
+        (tick, *_) = (await shop.ask("GET", "/schedules/often", "reader")).json()["ticks"]
+        assert tick["state"] == "completed"
+
+
+async def test_what_stood_is_told_by_the_minute_and_what_was_done_by_queue(shop: Shop) -> None:
+    await shop.enqueue()
+    await shop.enqueue("report")
+    queues = {q["name"]: q for q in (await shop.ask("GET", "/queues", "reader")).json()["queues"]}
+    assert queues["email_queue"]["workers"] == 0
+    now = datetime.now(UTC)
+    values = {"waiting": 3.0, "active": 0.0, "oldest_age": 7.0, "stalled_count": 1.0}
+    system = Subject(Kind.SYSTEM, "system", {"dlq_size": 2.0, "workers": 1.0})
+    await gauges.keep(shop.app.engine, now, [system, Subject(Kind.QUEUE, "email_queue", values)])
+    for path in ("/stats/gauges", "/stats/gauges?span=day&queue=email_queue"):
+        points = (await shop.ask("GET", path, "reader")).json()["points"]
+        (seen,) = [point for point in points if point["waiting"] is not None]
+        assert (seen["waiting"], seen["stalled"], seen["dead_letters"], seen["relay_lag"]) == (3, 1, 2, None)
+    await shop.work()
+    done = (await shop.ask("GET", "/stats/lately", "reader")).json()["completed"]
+    assert (len(done["default"]), sum(done["default"])) == (30, 1)
+
+
+async def test_relay_findings_and_rules_are_told_as_the_commands_tell_them(tmp_path: Path) -> None:
+    app = Penstock(f"sqlite:///{tmp_path}/jobs.db", outbox=f"sqlite:///{tmp_path}/own.db", name="shop")
+    async with open_shop(app) as shop:
+        away = (await shop.ask("GET", "/relay", "reader")).json()
+        assert away["outbox"]
+        assert away["problem"]
+        await app.outbox.apply()
+        relay = (await shop.ask("GET", "/relay", "reader")).json()
+        assert (relay["waiting"], relay["refused"], relay["problem"]) == (0, 0, None)
+        found = (await shop.ask("GET", "/health/findings", "reader")).json()
+        assert found["safe"]
+        assert {"schema", "outbox"} <= {each["name"] for each in found["findings"]}
+        rules = (await shop.ask("GET", "/alerts/rules", "reader")).json()["rules"]
+        assert "stalled_count > 0 for 5m" in [rule["condition"] for rule in rules]
+    async with open_shop(Penstock(f"sqlite:///{tmp_path}/jobs.db", name="shop")) as shop:
+        assert not (await shop.ask("GET", "/relay", "reader")).json()["outbox"]
+
+
+async def test_workers_are_told_with_what_they_run_and_what_they_were_ordered(shop: Shop) -> None:
+    engine = shop.app.engine
+    await engine.register(WorkerInfo(id="w1", name="host:1", queues=("default",), slots=2), 600.0)
+    job = await shop.enqueue("report")
+    (claim,) = (
+        await engine.claim(Want("w1", "r", {"default": 2}, 2, shop.app.registry.fingerprints(), 2))
+    ).claims
+    await engine.progress(claim.id, claim.token, '{"percent": 40}')
+    await engine.beat("w1", 600.0, 64 * 2**20)
+    assert (await shop.ask("POST", "/workers/w1/quiet", "operator")).json() == {
+        "id": "w1", "name": "host:1", "order": "quiet",
+    }  # fmt: skip
+    told = (await shop.ask("GET", "/workers", "reader")).json()
+    (worker,) = told["workers"]
+    assert (worker["order"], worker["memory"], worker["active"]) == ("quiet", 64 * 2**20, 1)
+    assert [(run["job_id"], run["progress"]) for run in worker["running"]] == [(job, {"percent": 40})]
+    health = (await shop.ask("GET", "/health", "reader")).json()
+    assert health["workers"]["host:1"]["status"] == "paused"
+    await remember(engine, "w0", "its process was killed", [], "host:0")
+    (lost,) = (await shop.ask("GET", "/workers", "reader")).json()["lost"]
+    assert (lost["name"], lost["why"], lost["jobs"]) == ("host:0", "its process was killed", [])
+    await shop.ask("POST", "/workers/w1/stop", "operator")
+    assert (await shop.ask("POST", "/workers/w1/resume", "operator")).status_code == 409

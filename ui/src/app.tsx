@@ -19,7 +19,7 @@ export function App() {
     if (session.who) connect();
   }, [session.who?.name]);
 
-  if (session.asked && !session.who) return <Login enter={session.enter} />;
+  if (session.asked && !session.who) return <Login enter={session.enter} used={session.used} />;
   if (!session.who) return null;
   const page = pageAt(route);
   return (

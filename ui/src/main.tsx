@@ -1,6 +1,7 @@
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./styles.css";
+import "./ops.css";
 import { App } from "./app";
 import { followLinks } from "./lib/route";
 import { theme, wear } from "./lib/theme";

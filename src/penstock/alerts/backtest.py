@@ -23,7 +23,7 @@ MOST = 10_000  # episodes
 
 RECORDED = frozenset(
     {*gauges.NAMES, "queue", "error_rate", "throughput", "processing_time", "job_name"}
-    | {"failures", "failure_class", "timed_out"}
+    | {"failures", "failure_class", "timed_out", "missed_deadlines"}
 )
 
 
@@ -136,6 +136,7 @@ def _subjects(rows: Iterable[Minute], look: Look, alerting: Alerting) -> list[Su
             "failures": failed.number,
             "failure_class": failed.worst,
             "timed_out": counted.of("timed_out"),
+            "missed_deadlines": counted.of("missed"),
         }
         found.append(Subject(Scope.TASK, f"{queue}/{task}", {**queues[queue], **own}))
     return found

@@ -12,17 +12,17 @@ from typing import Any
 
 from penstock.alerts.addresses import Refused
 from penstock.alerts.channels import Channel
-from penstock.alerts.mail import mail
-from penstock.alerts.webhook import NotTaken, post
+from penstock.alerts.mail import knock, mail
+from penstock.alerts.webhook import NotTaken, post, reach
 from penstock.model.errors import InvalidOption
 
 ALONE = 60  # seconds after which it ends by itself, should nobody be left to kill it
 
-Deliver = Callable[[Channel, dict[str, Any], float], None]
+Deliver = Callable[[Channel, dict[str, Any] | None, float], None]
 
 
 def main() -> None:
-    """Read an order, say when loaded, deliver, say how that went."""
+    """Read an order, say when loaded, deliver (without a message: only knock), say how that went."""
     signal.alarm(ALONE)
     read = json.loads(sys.stdin.buffer.readline())
     deliver = _DELIVERS[read["channel"]["kind"]]()
@@ -55,14 +55,17 @@ async def _within(seconds: float, sending: Awaitable[None]) -> None:
 
 
 def _webhook() -> Deliver:
-    def deliver(channel: Channel, message: dict[str, Any], timeout: float) -> None:
-        asyncio.run(_within(timeout, post(channel, message)))
+    def deliver(channel: Channel, message: dict[str, Any] | None, timeout: float) -> None:
+        asyncio.run(_within(timeout, reach(channel) if message is None else post(channel, message)))
 
     return deliver
 
 
 def _mail() -> Deliver:
-    return mail
+    def deliver(channel: Channel, message: dict[str, Any] | None, timeout: float) -> None:
+        knock(channel, timeout) if message is None else mail(channel, message, timeout)
+
+    return deliver
 
 
 def _apprise() -> Deliver:
@@ -71,11 +74,11 @@ def _apprise() -> Deliver:
     except ImportError:
         return _without_apprise
 
-    def deliver(channel: Channel, message: dict[str, Any], _: float) -> None:
+    def deliver(channel: Channel, message: dict[str, Any] | None, _: float) -> None:
         service = apprise.Apprise()
         if not service.add(channel.url):
             raise NotTaken("apprise cannot read its URL")
-        if not service.notify(title=message["title"], body=message["text"]):
+        if message is not None and not service.notify(title=message["title"], body=message["text"]):
             raise NotTaken("the service did not take it")
 
     return deliver

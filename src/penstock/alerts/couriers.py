@@ -16,6 +16,15 @@ START = 30.0  # seconds that a courier gets to be loaded; a busy machine may nee
 
 async def send(channel: Channel, notice: Notice, timeout: float = TIMEOUT) -> str | None:
     """Tell a channel; None, or why it does not know."""
+    return await _ordered(_order(channel, notice.json(), timeout), timeout)
+
+
+async def check(channel: Channel, timeout: float = TIMEOUT) -> str | None:
+    """Whether a channel could be told, as far as that is known without telling it; None, or why not."""
+    return await _ordered(_order(channel, None, timeout), timeout)
+
+
+async def _ordered(line: bytes, timeout: float) -> str | None:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "penstock.alerts.courier"),
         stdin=asyncio.subprocess.PIPE,
@@ -24,7 +33,7 @@ async def send(channel: Channel, notice: Notice, timeout: float = TIMEOUT) -> st
         start_new_session=True,  # the terminal's Ctrl-C is not for it
     )
     try:
-        return await _told(process, _order(channel, notice.json(), timeout), timeout)
+        return await _told(process, line, timeout)
     except TimeoutError:
         return "it did not answer in time"
     finally:
@@ -50,8 +59,8 @@ async def _told(process: asyncio.subprocess.Process, line: bytes, timeout: float
     return None if problem is None else str(problem)
 
 
-def _order(channel: Channel, message: dict[str, Any], timeout: float) -> bytes:
-    """What a courier reads: one line."""
+def _order(channel: Channel, message: dict[str, Any] | None, timeout: float) -> bytes:
+    """What a courier reads: one line. Without a message it only looks whether one could be delivered."""
     told = {
         "name": channel.name,
         "kind": channel.kind,

@@ -62,6 +62,48 @@ async def kept(engine: Engine, since: datetime, until: datetime) -> dict[datetim
         after = page[-1].key
 
 
+class Gauge(NamedTuple):
+    """What stood in a step of time, at its worst; None where nobody looked."""
+
+    at: datetime
+    waiting: float | None = None
+    oldest_age: float | None = None
+    stalled: float | None = None
+    dead_letters: float | None = None
+    workers: float | None = None
+    relay_lag: float | None = None
+
+
+def in_steps(
+    looks: Mapping[datetime, Look], first: datetime, step: timedelta, many: int, queue: str | None
+) -> list[Gauge]:
+    """One gauge for each of so many steps from the first on: of a queue, or of the worst."""
+    by_step: dict[int, list[Look]] = {}
+    for at, look in looks.items():
+        by_step.setdefault((at - first) // step, []).append(look)
+    return [_gauge(first + k * step, by_step.get(k, []), queue) for k in range(many)]
+
+
+def _gauge(at: datetime, looks: list[Look], queue: str | None) -> Gauge:
+    if not looks:
+        return Gauge(at)
+    queues = [told for look in looks for name, told in look.queues.items() if queue is None or name == queue]
+    system = [look.system for look in looks]
+    return Gauge(
+        at,
+        waiting=_worst(queues, "waiting") or 0.0,
+        oldest_age=_worst(queues, "oldest_age") or 0.0,
+        stalled=_worst(queues, "stalled_count") or 0.0,
+        dead_letters=_worst(system, "dlq_size"),
+        workers=min((told["workers"] for told in system if "workers" in told), default=None),
+        relay_lag=_worst(system, "relay_lag"),
+    )
+
+
+def _worst(told: Iterable[Mapping[str, float]], name: str) -> float | None:
+    return max((each[name] for each in told if name in each), default=None)
+
+
 _FORMAT = "%Y-%m-%dT%H:%M"
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import smtplib
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from email.message import EmailMessage
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -17,9 +19,20 @@ def mail(channel: Channel, message: dict[str, Any], timeout: float) -> None:
     letter = EmailMessage()
     letter["Subject"], letter["From"], letter["To"] = message["title"], channel.sender, ", ".join(channel.to)
     letter.set_content(message["text"])
+    with _refusals(), _server(channel.url, timeout) as server:
+        server.send_message(letter)
+
+
+def knock(channel: Channel, timeout: float) -> None:
+    """Let the mail server let us in, and send nothing."""
+    with _refusals(), _server(channel.url, timeout):
+        pass
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
     try:
-        with _server(channel.url, timeout) as server:
-            server.send_message(letter)
+        yield
     except smtplib.SMTPAuthenticationError:
         raise NotTaken("the mail server does not let us in") from None
     except smtplib.SMTPException as error:

@@ -36,6 +36,8 @@ class Name(NamedTuple):
 NAMES: dict[str, Name] = {
     "dlq_size": Name(Scope.SYSTEM, "dead letters that are not recovered"),
     "workers": Name(Scope.SYSTEM, "live workers, of all queues"),
+    "open_breakers": Name(Scope.SYSTEM, "circuit breakers that are not closed"),
+    "breaker_names": Name(Scope.SYSTEM, "their names", is_text=True),
     "relay_lag": Name(Scope.SYSTEM, "seconds that the oldest row of the outbox has waited"),
     "queue": Name(Scope.QUEUE, "its name", is_text=True),
     "waiting": Name(Scope.QUEUE, "jobs that wait"),
@@ -56,6 +58,9 @@ NAMES: dict[str, Name] = {
     "failures": Name(Scope.TASK, "failed runs in the last 60 s whose class is alerted, and dead letters"),
     "failure_class": Name(Scope.TASK, "the worst class among them", is_text=True),
     "timed_out": Name(Scope.TASK, "runs ended by their timeout in the last 60 s"),
+    "missed_deadlines": Name(
+        Scope.TASK, "jobs whose deadline passed in the last 60 s before what they wait for was done"
+    ),
     "unknown_jobs": Name(Scope.TASK, "jobs set aside because no worker can run them"),
     "job_id": Name(Scope.JOB, "the job's id", is_text=True),
     "active_duration": Name(Scope.JOB, "seconds that its run has taken so far"),

@@ -15,6 +15,7 @@ from penstock.alerts.names import Scope, Value
 from penstock.alerts.recent import Recent, by_queue, recent
 from penstock.alerts.rules import Subject
 from penstock.engine import DeadFilter, Engine, JobFilter, QueueState, ScheduleRow
+from penstock.model.breaker import Circuit
 from penstock.model.errors import PenstockError
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
@@ -26,6 +27,7 @@ LONGEST_WINDOW = timedelta(hours=1)  # that is looked back over after a time in 
 PAGE = 200
 MOST_JOBS = 2_000  # active jobs that are looked at
 LAG_TIMEOUT = 2.0  # seconds
+MOST_NAMED = 10  # breakers in one message
 WARN_AT = 0.8  # of the timeout
 
 
@@ -49,6 +51,7 @@ async def gather(
         "dlq_size": float(await engine.dead_count()),
         "workers": float(sum(worker.alive for worker in workers)),
         "relay_lag": await _relay_lag(alerting),
+        **await _breakers(engine),
     }
     running = [_run(job, registry, now) for job in active]
     alive = {worker.id for worker in workers if worker.alive}
@@ -115,6 +118,12 @@ def _queue(
     }
 
 
+async def _breakers(engine: Engine) -> dict[str, Value]:
+    found = [state.breaker.name for state in await engine.breakers() if state.circuit is not Circuit.CLOSED]
+    listed = ", ".join(found[:MOST_NAMED]) + (" …" if len(found) > MOST_NAMED else "")
+    return {"open_breakers": float(len(found)), "breaker_names": listed}
+
+
 async def _relay_lag(alerting: Alerting) -> float | None:
     if alerting.relay_lag is not None:
         with suppress(PenstockError, TimeoutError):
@@ -150,6 +159,7 @@ def _tasks(
             "failures": failed.number,
             "failure_class": failed.worst,
             "timed_out": counted.whole("timed_out"),
+            "missed_deadlines": counted.whole("missed"),
             "unknown_jobs": unknown.get((queue, task), 0.0),
         }
         yield Subject(Scope.TASK, f"{queue}/{task}", values)

@@ -151,10 +151,22 @@ BUILT_IN: dict[str, Rule] = {
             "Schedule {{schedule}} did not fire: its tick is {{schedule_lateness}}s late",
         ),
         _built_in(
+            "dependency_missed",
+            "missed_deadlines > 0",
+            "error",
+            "Job {{job_name}} in {{queue}} waited for others past its deadline: {{missed_deadlines}} lately",
+        ),
+        _built_in(
             "task_unknown",
             "unknown_jobs > 0",
             "error",
             "No worker knows task {{job_name}} of {{queue}}, or not so: {{unknown_jobs}} jobs set aside",
+        ),
+        _built_in(
+            "breaker_open",
+            "open_breakers > 0",
+            "error",
+            "Circuit breaker open, its jobs wait: {{breaker_names}}",
         ),
         _built_in(
             "relay_lag_high",

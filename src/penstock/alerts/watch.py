@@ -30,6 +30,7 @@ log = logging.getLogger("penstock.alerts")
 
 MOST_OF_RULE = 100  # alerts of one rule; what is beyond is one more, with their number
 OTHERS = "others"
+STAGED = 500  # jobs that are made to wait in one look
 LONGEST_PAUSE = 600.0  # seconds between tries of a channel that cannot be reached
 LOGGED = 10  # lines of one round
 
@@ -56,10 +57,11 @@ class AlertWatch:
     def sender(self) -> Sender:
         return self._sender
 
-    async def run(self) -> None:
-        """Until cancelled; then another may watch at once."""
+    async def run(self, beat: Callable[[], None] = lambda: None) -> None:
+        """Until cancelled; then another may watch at once. `beat` is called each time round."""
         try:
             while True:
+                beat()
                 await self._listen(self._alerting.every * random.uniform(0.8, 1.0))
                 await self._try(self.round)
         finally:
@@ -90,6 +92,7 @@ class AlertWatch:
         now = await self._now()
         if not await self._turn.take(now):
             return False
+        await self._engine.stage(STAGED)  # also where no worker is alive to do it: what is due then waits
         readings = await gather(self._engine, self._registry, self._alerting, now, self._turn.seen)
         await gauges.keep(self._engine, now, readings.subjects)
         kept = await self._book.read()

@@ -43,6 +43,16 @@ async def post(channel: Channel, message: dict[str, Any], ask: Resolve = resolve
         raise NotTaken(f"it answered {status}{moved}")
 
 
+async def reach(channel: Channel) -> None:
+    """Connect as `post` does, and say nothing; NotTaken or Refused where that cannot be."""
+    target = target_of(channel.url, channel.ports)
+    addresses = await asyncio.to_thread(checked, channel, target, resolve)
+    _, writer = await _connected(addresses, target)
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+
+
 async def _connected(addresses: list[str], target: Target) -> Streams:
     for address in addresses:
         with contextlib.suppress(OSError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -12,8 +11,8 @@ from rich.text import Text
 
 from penstock.alerts import couriers
 from penstock.alerts.backtest import Episode, Tried
-from penstock.alerts.channels import Notice, Told
 from penstock.alerts.config import Alerting
+from penstock.alerts.examining import trial
 from penstock.alerts.life import Phase, Standing
 from penstock.alerts.rules import BY_FAILURE, Rule, Severity
 from penstock.cli import common
@@ -184,10 +183,7 @@ def send(channel: str, app_ref: AppOption = None, as_json: JsonOption = False) -
     if channel not in alerting.channels:
         known = ", ".join(alerting.channels) or "none"
         raise InvalidOption(f"there is no channel {channel!r} in penstock.yaml; there are: {known}")
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    message = "This is a test: this channel can be reached"
-    told = Told("test", "test", Severity.WARNING, Phase.FIRING, message, now)
-    problem = asyncio.run(couriers.send(alerting.channels[channel], Notice((told,))))
+    problem = asyncio.run(couriers.send(alerting.channels[channel], trial()))
     if as_json:
         print_json({"channel": channel, "sent": problem is None, "problem": problem})
     if problem is not None:

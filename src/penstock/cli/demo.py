@@ -1,4 +1,4 @@
-"""`penstock demo`: a few hundred jobs on an SQLite file, with a real supervisor, worker and crashes."""
+"""`penstock demo`: a shop on SQLite, with real workers and crashes, to watch here and in a browser."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import logging
 import os
+import socket
 import tempfile
 import time
 from collections import Counter
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 from rich.live import Live
@@ -20,26 +22,40 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.app import Penstock
-from penstock.cli.output import GLYPH, STYLE, console, counted, print_table
-from penstock.engine import DeadFilter, JobFilter
+from penstock.cli.demo_summary import sum_up
+from penstock.cli.output import GLYPH, STYLE, console, say
+from penstock.cli.service import ServiceProcess, open_door, say_how_to_enter
+from penstock.engine import JobFilter
 from penstock.model.job import Job
 from penstock.model.states import State
 from penstock.opening import open_engine
 from penstock.ops import Ops
+from penstock.runtime import signals
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
 from penstock.tasks.loading import load_app
 
+if TYPE_CHECKING:
+    from penstock.cli.demo_story import Story
+
 TASKS = "penstock.cli.demo_tasks:app"
-SLOTS = 10
-PATIENCE = 25.0  # seconds after which the demo ends whatever is left
+PROCESSES = 2
+SLOTS = 16  # of all of them
+PAUSE = 5.0  # seconds between two acts where somebody watches
+PATIENCE = 60.0  # seconds after which the demo ends whatever is left, where nobody watches
 
 
-def run() -> int:
-    """The exit code."""
+def run(port: int | None = None, seconds: float | None = None) -> int:
+    """The exit code. It ends after `seconds`, on Ctrl-C, or, where nobody watches, when the story does."""
     logging.getLogger("penstock").setLevel(logging.CRITICAL)
-    with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder:
+    with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder, contextlib.chdir(folder):
+        for name in [name for name in os.environ if name.startswith("PENSTOCK_")]:
+            del os.environ[name]  # nothing of the user's own is used, nobody of theirs is told
         os.environ["PENSTOCK_URL"] = f"sqlite:///{Path(folder, 'demo.db')}"
-        return asyncio.run(_run())
+        os.environ["PENSTOCK_DEMO"] = folder
+        try:
+            return asyncio.run(_run(port, seconds))
+        finally:
+            signals.ignore()
 
 
 @dataclass
@@ -50,16 +66,18 @@ class Watched:
     counts: Counter[State] = field(default_factory=Counter)
     running: list[Job] = field(default_factory=list)
 
-    @property
-    def left(self) -> int:
-        return sum(n for state, n in self.counts.items() if not state.finished)
-
     async def look(self, ops: Ops) -> None:
         held: Counter[State] = Counter()
         for row in await ops.queues():
             held.update(row.counts)
         self.counts = as_seen(held)
         self.running = await ops.jobs(JobFilter(task="render_invoice", state=State.ACTIVE), 8)
+
+    def tell(self, text: str) -> None:
+        """A line of the story, above the screen."""
+        console.print(
+            Text.assemble((f"{time.monotonic() - self.began:4.0f} s  ", "bright_black"), text), soft_wrap=True
+        )
 
 
 def as_seen(counts: Counter[State]) -> Counter[State]:
@@ -68,60 +86,104 @@ def as_seen(counts: Counter[State]) -> Counter[State]:
     return counts + Counter({State.WAITING: ahead}) - Counter({State.ACTIVE: ahead})
 
 
-async def _run() -> int:
+async def _run(port: int | None, seconds: float | None) -> int:
+    from penstock.cli.demo_story import Story  # noqa: PLC0415 - its app reads the URL set above
+
     app: Penstock = load_app(TASKS)
+    forever = seconds is not None or console.is_terminal
+    asked_to_end = asyncio.Event()
+    signals.answer_by(asked_to_end.set)
     async with app:
-        total = await _enqueue(app)
-        console.print(
-            f"Enqueued {total} jobs on SQLite. One supervisor, one worker process, {SLOTS} slots.\n"
-        )
-        supervisor = Supervisor(
-            SupervisorOptions(app_ref=TASKS, wishes={"slots": SLOTS, "grace": 2.0}, log_level="CRITICAL"),
-            open_engine,
-        )
-        working = asyncio.create_task(supervisor.run())
         watched = Watched()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                await _watch(app.ops, watched)
-        supervisor.stop()
-        await working
-        await _summary(app.ops, watched)
-        return 0 if watched.left == 0 else 1
+        async with _shop(app, open_door(port)):
+            story = Story(app, app.ops, watched.tell, PAUSE if forever else 0.0)
+            told = asyncio.create_task(_tell(story, watched, forever=forever))
+            screen = asyncio.create_task(_show(app.ops, watched))
+            ends = asyncio.create_task(asked_to_end.wait())
+            limit = seconds if forever else PATIENCE
+            over, _ = await asyncio.wait(
+                {told, screen, ends}, timeout=limit, return_when=asyncio.FIRST_COMPLETED
+            )
+            await _cancel(told, screen, ends)
+            for task in over:
+                task.result()  # raises what went wrong
+        await watched.look(app.ops)
+        await sum_up(app.ops, watched.counts[State.COMPLETED], time.monotonic() - watched.began)
+        return 0 if over or forever else 1
 
 
-async def _enqueue(app: Penstock) -> int:
-    from penstock.cli import demo_tasks as shop  # noqa: PLC0415 - its app reads the URL set above
+@contextlib.asynccontextmanager
+async def _shop(app: Penstock, door: socket.socket | None) -> AsyncIterator[None]:
+    """Workers, and a dashboard where there is a door to it."""
+    if door is not None:
+        await say_how_to_enter(app, door)
+    say(
+        f"On SQLite, with {PROCESSES} worker processes. Ctrl-C ends it, and nothing is left behind.\n",
+        "bright_black",
+    )
+    options = SupervisorOptions(
+        app_ref=TASKS,
+        processes=PROCESSES,
+        wishes={"slots": SLOTS // PROCESSES, "grace": 2.0},
+        log_level="CRITICAL",
+    )
+    supervisor = Supervisor(options, open_engine)
+    working = asyncio.create_task(supervisor.run())
+    async with _dashboard(door):
+        try:
+            yield
+        finally:
+            supervisor.stop()
+            await working
 
-    calls: list[Any] = [shop.send_receipt.call(order_id=n, to=f"user{n}@example.com") for n in range(300)]
-    calls += [shop.render_invoice.call(order_id=n, pages=12 + n) for n in range(8)]
-    calls += [shop.sync_customer.call(customer=n) for n in range(12)]
-    calls += [shop.charge_card.call(order_id=41), shop.parse_upload.call(path="broken.pdf")]
-    return len(await app.aenqueue_many(calls))
+
+@contextlib.asynccontextmanager
+async def _dashboard(door: socket.socket | None) -> AsyncIterator[None]:
+    if door is None:
+        yield
+        return
+    with door:
+        serving = asyncio.create_task(ServiceProcess(TASKS, door, "CRITICAL", "console").run())
+        try:
+            yield
+        finally:
+            await _cancel(serving)
 
 
-async def _watch(ops: Ops, watched: Watched) -> None:
-    await watched.look(ops)
+async def _cancel(*tasks: asyncio.Task[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+async def _tell(story: Story, watched: Watched, *, forever: bool) -> None:
+    """To its end, and that of every job; or for as long as somebody watches."""
+    await story.tell_all()
+    if forever:
+        watched.tell("And so it goes on.")
+        await story.go_on()
+    await story.end()
+
+
+async def _show(ops: Ops, watched: Watched) -> None:
     if not console.is_terminal:
-        await _watch_quietly(ops, watched)
+        await _show_quietly(ops, watched)
         return
     with Live(_screen(watched), console=console, refresh_per_second=10, transient=True) as live:
-        while watched.left:
-            await asyncio.sleep(0.1)
+        while True:
             await watched.look(ops)
             live.update(_screen(watched))
+            await asyncio.sleep(0.1)
 
 
-async def _watch_quietly(ops: Ops, watched: Watched) -> None:
-    told = 0.0
-    while watched.left:
-        if time.monotonic() - told >= 1.0:
-            told = time.monotonic()
-            console.print(
-                "  ".join(f"{watched.counts[s]} {s}" for s in State if watched.counts[s]), highlight=False
-            )
-        await asyncio.sleep(0.1)
+async def _show_quietly(ops: Ops, watched: Watched) -> None:
+    told = time.monotonic()
+    while True:
         await watched.look(ops)
+        if time.monotonic() - told >= 2.0:
+            told = time.monotonic()
+            say("        " + "  ".join(f"{watched.counts[s]} {s}" for s in State if watched.counts[s]))
+        await asyncio.sleep(0.1)
 
 
 def _screen(watched: Watched) -> Group:
@@ -135,42 +197,3 @@ def _screen(watched: Watched) -> Group:
             f"invoice {job.args['order_id']}", total=100, completed=progress.get("percent", 0), said=said
         )
     return Group(counts, Text(), bars)
-
-
-async def _summary(ops: Ops, watched: Watched) -> None:
-    jobs = [job async for job in _all(ops)]
-    rows = []
-    for task in sorted({job.task for job in jobs}):
-        mine = [job for job in jobs if job.task == task]
-        done = sum(job.state is State.COMPLETED for job in mine)
-        retried = sum(job.attempt > 1 for job in mine)
-        dead = sum(job.state is State.FAILED for job in mine)
-        rows.append((task, str(done), str(retried or ""), str(dead or "")))
-    print_table(("task", "completed", "retried", "dead letter"), rows, "Nothing ran.")
-    console.print("\nDead letters, kept for you with what went wrong:")
-    for letter in await ops.dead_letters(DeadFilter()):
-        what = (letter.error or {}).get("message", "")
-        console.print(Text(f"  {letter.task}: {letter.reason} – {what}", style="red"))
-    bystanders = sum(job.rescues > 0 and job.state is State.COMPLETED for job in jobs)
-    console.print(
-        f"\n{watched.counts[State.COMPLETED]} jobs completed in {time.monotonic() - watched.began:.1f} s. "
-        f"{_crash(bystanders)}",
-        highlight=False,
-    )
-    console.print("Next: the README shows your first task.", style="bright_black")
-
-
-def _crash(bystanders: int) -> str:
-    if not bystanders:
-        return "The crash harmed no other job."
-    return (
-        f"The crash took {counted(bystanders, 'running neighbour')} with it, which ran again and completed."
-    )
-
-
-async def _all(ops: Ops) -> Any:
-    after: str | None = None
-    while page := await ops.jobs(JobFilter(), 200, after):
-        for job in page:
-            yield job
-        after = page[-1].id

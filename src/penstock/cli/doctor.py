@@ -27,14 +27,17 @@ def register(app: typer.Typer) -> None:
 def doctor(
     app: AppOption = None,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings count too")] = False,
+    send_alerts: Annotated[
+        bool, typer.Option("--send-alerts", help="Send each channel of alerts a message, as a test")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what is unsafe about the engine, and what a crash loses.
+    """Tell what is unsafe about the engine, what a crash loses, what cannot be reached.
 
     Ends with 1 where a worker would refuse to start; with --strict also where there is a warning.
     """
     penstock = load(app)
-    found = asyncio.run(penstock.examine())
+    found = asyncio.run(penstock.examine(send_alerts=send_alerts))
     if as_json:
         print_json(_as_json(found))
     else:

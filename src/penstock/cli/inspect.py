@@ -1,4 +1,4 @@
-"""Looking: jobs, one job, queues, workers, tasks."""
+"""Looking: jobs, one job, queues, tasks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from penstock.cli.output import (
     say,
     state_text,
 )
-from penstock.engine import HistoryFilter, JobFilter, WorkerInfo
+from penstock.engine import HistoryFilter, JobFilter
 from penstock.model.job import Job
 from penstock.model.record import Record
 from penstock.model.states import State, Status
@@ -56,7 +56,7 @@ class Ended(StrEnum):
 
 
 def register(app: typer.Typer) -> None:
-    for verb in (jobs, job, history, queues, workers, tasks):
+    for verb in (jobs, job, history, queues, tasks):
         app.command(rich_help_panel=PANEL)(verb)
 
 
@@ -201,31 +201,6 @@ def queues(app: AppOption = None, as_json: JsonOption = False) -> None:
     print_table(("queue", *State, ""), cells, "No queues.", spare=("blocked",))
 
 
-def workers(app: AppOption = None, as_json: JsonOption = False) -> None:
-    """List the worker processes."""
-    found = with_ops(app, lambda ops: ops.workers())
-    if as_json:
-        print_json(found)
-        return
-    rows = [
-        (
-            w.name,
-            Text("alive", style="green") if w.alive else Text("lost", style="red"),
-            _busy(w),
-            ago(w.started_at),
-            w.id,
-            ", ".join(w.queues),
-        )
-        for w in found
-    ]
-    print_table(
-        ("worker", "state", "busy", "started", "id", "queues"),
-        rows,
-        f"No workers. Start one with: {command('worker', app)}",
-        spare=("started",),
-    )
-
-
 def tasks(
     app: AppOption = None,
     as_json: JsonOption = False,
@@ -263,12 +238,6 @@ def _queue_note(row: QueueRow) -> str:
         "not declared": not row.declared,
     }
     return ", ".join(note for note, holds in notes.items() if holds)
-
-
-def _busy(worker: WorkerInfo) -> str:
-    """How many slots are taken; what it holds beyond them was claimed ahead and has not begun."""
-    ahead = max(0, worker.active - worker.slots)
-    return f"{worker.active - ahead}/{worker.slots}" + (f" +{ahead} ahead" if ahead else "")
 
 
 def _cell(value: object) -> str:

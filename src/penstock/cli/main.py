@@ -12,6 +12,7 @@ import typer
 
 from penstock.cli import (
     alerts,
+    dev,
     dlq,
     doctor,
     effects,
@@ -29,6 +30,7 @@ from penstock.cli import (
     top,
     why,
     work,
+    workers,
 )
 from penstock.cli.output import OutputError, complain, flush, say
 from penstock.model.errors import ActionRefused, EngineUnavailable, JobNotFound, PenstockError
@@ -49,6 +51,7 @@ app = typer.Typer(
 )
 for group in (
     work,
+    dev,
     serving,
     inspect,
     why,
@@ -68,6 +71,7 @@ for group in (
     group.register(app)
 app.add_typer(dlq.app, name="dlq", help=dlq.HELP, rich_help_panel="Act")
 app.add_typer(alerts.app, name="alerts", help=alerts.HELP, rich_help_panel="Look")
+app.add_typer(workers.app, name="workers", help=workers.HELP, rich_help_panel="Look")
 
 
 def _show_version(asked: bool) -> None:

@@ -16,6 +16,7 @@ from penstock.model.errors import InvalidOption
 from penstock.outbox.relay import Relay
 from penstock.outbox.store import MOST_COUNTED, Refused, Status
 from penstock.outbox.tables import plan as plan_of
+from penstock.outbox.telling import about_other
 from penstock.runtime import signals
 
 outbox = typer.Typer(no_args_is_help=True)
@@ -101,6 +102,8 @@ def status(app: AppOption = None, as_json: JsonOption = False) -> None:
         )
     if state.refused > len(state.errors):
         say(f"and {_number(state.refused - len(state.errors))} more", "bright_black")
+    for other in state.others:
+        say(f"{about_other(other)}.", "yellow")
 
 
 def _waiting(state: Status) -> str:
@@ -131,4 +134,8 @@ def _as_json(state: Status) -> dict[str, object]:
         "lag_seconds": round(state.lag, 3),
         "refused": state.refused,
         "errors": [refused._asdict() for refused in state.errors],
+        "others": [
+            {"destination": other.destination, "waiting": other.waiting, "lag_seconds": round(other.lag, 3)}
+            for other in state.others
+        ],
     }

@@ -44,6 +44,9 @@ def create(
         str | None, typer.Option(help="After how long it ends: 12h, 90d; never by default")
     ] = None,
     rate: Annotated[str | None, typer.Option(help="Requests at most, such as 50/s")] = None,
+    max_waiting: Annotated[
+        int | None, typer.Option(help="Jobs of its owner that may be there unfinished; more are refused")
+    ] = None,
     app: AppOption = None,
     why: WhyOption = None,
     as_json: JsonOption = False,
@@ -51,7 +54,11 @@ def create(
     """Make a token. It is shown once, and kept only as a hash."""
     expires_in = None if expires is None else seconds(expires)
     made = with_ops(
-        app, lambda ops: ops.tokens.create(name, scope, owner, expires_in=expires_in, rate=rate), why
+        app,
+        lambda ops: ops.tokens.create(
+            name, scope, owner, expires_in=expires_in, rate=rate, max_waiting=max_waiting
+        ),
+        why,
     )
     if as_json:
         print_json(_json(made.token) | {"token": made.text})
@@ -118,6 +125,7 @@ def _json(token: Token) -> dict[str, Any]:
         "owner": token.owner,
         "scopes": sorted(token.scopes),
         "rate": token.rate,
+        "max_waiting": token.max_waiting,
         "created_at": token.created_at,
         "expires_at": token.expires_at,
     }

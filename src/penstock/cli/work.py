@@ -1,4 +1,4 @@
-"""Working: `worker` under a supervisor, `dev` in one process, `demo` to watch."""
+"""Working: `worker` under a supervisor, `demo` to watch."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import asyncio
 import logging
 import os
 import sys
-from typing import Annotated, Any, NoReturn, cast, get_args
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Annotated, Any, NoReturn, TypeAlias, cast, get_args
 
 import typer
 
 from penstock import logs
-from penstock.cli.common import AppOption, load
-from penstock.cli.output import complain, counted, say
+from penstock.cli.common import AppOption
+from penstock.cli.output import complain
 from penstock.logs import LogFormat
-from penstock.model.errors import PenstockError
 from penstock.opening import open_engine
-from penstock.outbox.relay import Relay
 from penstock.runtime import signals
 from penstock.runtime.reload import Reloader
 from penstock.runtime.supervisor import Supervisor, SupervisorOptions
 from penstock.tasks.inherit import MAX_PROCESSES, MAX_SLOTS
 from penstock.tasks.loading import find_ref
+
+Beside: TypeAlias = Callable[[Supervisor], Iterable[Coroutine[Any, Any, None]]]
 
 QueuesOption = Annotated[
     list[str] | None, typer.Option("--queue", "-q", help="Only these queues; give it again for more")
@@ -37,7 +38,6 @@ FormatOption = Annotated[
 
 def register(app: typer.Typer) -> None:
     app.command(rich_help_panel="Run")(worker)
-    app.command(rich_help_panel="Run")(dev)
     app.command(rich_help_panel="Run")(demo)
 
 
@@ -77,14 +77,15 @@ def worker(
         processes=_processes_by_environment() if processes is None else processes,
         wishes={name: wish for name, wish in wishes.items() if wish is not None},
         log_level=log_level.upper(),
-        log_format=_known_format(log_format),
+        log_format=known_format(log_format),
     )
-    _work(options, reload=reload)
+    run_worker(options, lambda supervisor: [Reloader(supervisor.restart).run()] if reload else [])
 
 
-def _work(options: SupervisorOptions, *, reload: bool, relay: Relay | None = None) -> NoReturn:
+def run_worker(options: SupervisorOptions, beside: Beside = lambda _: ()) -> NoReturn:
+    """Until it is told to end; what `beside` names runs as long."""
     configure_logs(options.log_level, options.log_format)
-    code = asyncio.run(_supervise(options, reload=reload, relay=relay))
+    code = asyncio.run(_supervise(options, beside))
     signals.ignore()
     sys.exit(code)
 
@@ -98,74 +99,48 @@ def _processes_by_environment() -> int:
     return Settings().processes
 
 
-async def _supervise(options: SupervisorOptions, *, reload: bool, relay: Relay | None) -> int:
+async def _supervise(options: SupervisorOptions, beside: Beside) -> int:
     supervisor = Supervisor(options, open_engine)
     signals.answer_by(supervisor.stop)
-    beside = [asyncio.create_task(Reloader(supervisor.restart).run())] if reload else []
-    if relay is not None:
-        beside.append(asyncio.create_task(_relay(relay)))
+    others = [asyncio.ensure_future(other) for other in beside(supervisor)]
     try:
         code = await supervisor.run()
     finally:
-        for task in beside:
-            task.cancel()
-        if beside:
-            await asyncio.wait(beside)
+        for other in others:
+            other.cancel()
+        if others:
+            await asyncio.wait(others)
     if supervisor.problem:
         complain(f"the worker could not start: {supervisor.problem}")
     return code
 
 
-async def _relay(relay: Relay) -> None:
-    try:
-        await relay.run()
-    except PenstockError as error:
-        complain(f"the relay could not start: {error}")
-
-
-def dev(
-    target: Annotated[str | None, typer.Argument(help="module:app or file.py:app")] = None,
-    app: AppOption = None,
-    concurrency: SlotsOption = None,
-    log_level: LevelOption = "info",
-    log_format: FormatOption = "console",
+def demo(
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Port of the dashboard; else 8000 or the next free")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=1, help="End after so long; else on Ctrl-C, or with the story's end")
+    ] = None,
 ) -> None:
-    """Run one worker over every queue, restarted when code changes.
+    """Watch the jobs of a shop run, retry, crash and recover.
 
-    Where the app has an outbox, a relay runs beside it.
+    The shop goes on until Ctrl-C. Where nobody watches, as in CI, it ends when all of it was shown once.
     """
-    ref = find_ref(target or app)
-    penstock = load(ref)
-    known = counted(len(penstock.tasks), "task")
-    say(f"Penstock on {penstock.safe_url}; {known}. Reloads on change. Ctrl-C ends.")
-    wishes: dict[str, Any] = {"grace": 5.0, "tables": True} | (
-        {} if concurrency is None else {"slots": concurrency}
-    )
-    options = SupervisorOptions(
-        app_ref=ref,
-        processes=1,
-        wishes=wishes,
-        log_level=log_level.upper(),
-        log_format=_known_format(log_format),
-    )
-    _work(options, reload=True, relay=None if penstock.settings.outbox is None else penstock.relay())
-
-
-def demo() -> None:
-    """Watch a few hundred jobs run, retry, crash and recover."""
     from penstock.cli.demo import run  # noqa: PLC0415 - what it shows with is slow to load
 
-    raise typer.Exit(run())
+    raise typer.Exit(run(port, seconds))
 
 
 def configure_logs(level: str, style: str = "console") -> None:
     """Write the log to standard error, from this level on."""
     if level.upper() not in logging.getLevelNamesMapping():
         raise typer.BadParameter("use debug, info, warning or error", param_hint="--log-level")
-    logs.configure(level.upper(), _known_format(style))
+    logs.configure(level.upper(), known_format(style))
 
 
-def _known_format(style: str) -> LogFormat:
+def known_format(style: str) -> LogFormat:
+    """The format of this name."""
     if style not in get_args(LogFormat):
         raise typer.BadParameter("use console or json", param_hint="--log-format")
     return cast("LogFormat", style)

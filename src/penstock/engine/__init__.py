@@ -10,6 +10,10 @@ fresh random token. Every settle and progress is conditional on id, token and st
 is told so (`accepted` is False), and nothing changes. Expiry of a worker is final: once its row has been
 taken by a rescue, or has passed its time, it can claim nothing, and `beat` answers `given_up`.
 
+**Orders.** A person may order a worker to claim nothing more, or to end: `order_worker` keeps that with the
+worker's row, each heartbeat brings it, and it goes with the worker. The last order stands; None takes it
+back.
+
 **Time.** The engine's own clock judges every stored instant, unless the injected `clock` answers (tests).
 Durations cross this interface on the way in, instants only on the way out.
 
@@ -121,7 +125,8 @@ Engines do not read them. Each has a kind and a key, and a version, which grows 
 `put_note` with `expect` changes only the version that was read, so that of several who do only one does. A
 note past its time is as if it were not there; `tidy` removes it, in bounded steps. One that is gone begins
 at version 1 again: who must know it for the same writes who he is into it. `engine/notes.py` says what a kind
-and a key may be. With a ledger beside Redis, notes, samples and the feed are in Redis alone.
+and a key may be. With a ledger beside Redis, notes of the kinds LASTING are in the ledger, so that no loss of
+Redis lets anybody in; the others, samples and the feed are in Redis alone.
 
 **The feed** is what happened to jobs, told by those who ran them, for those who watch; the jobs themselves
 are the truth. Numbers grow in the order in which events can be seen: who goes on from the cursor of each page
@@ -130,9 +135,9 @@ number that this feed has not come to yet, or was never at: that of an engine th
 best effort: what is told twice is there twice, and after an unknown outcome it is not told again.
 
 **Samples** are what workers have counted since they last told. `count` adds them to the minute that it is by
-the engine's clock, and to the totals, which only grow. Minutes are kept for SERIES_KEPT seconds; `tidy` drops
-older ones, in bounded steps. What is counted twice is there twice: after an unknown outcome it is not counted
-again.
+the engine's clock, to the quarter of an hour that it is, all tasks of a queue together, and to the totals,
+which only grow. Minutes and quarters are kept for SERIES_KEPT seconds; `tidy` drops older ones, in bounded
+steps. What is counted twice is there twice: after an unknown outcome it is not counted again.
 
 **Standing.** How many of its lane are claimed before a job is counted as far as asked and no further; limits
 and other lanes are not looked at. `oldest_at` of a queue is the earliest due time of the first jobs, by rank,
@@ -163,7 +168,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
-from penstock.engine.counting import SERIES_KEPT, Minute, Sample
+from penstock.engine.counting import SERIES_KEPT, Minute, Quarter, Sample
 from penstock.engine.effects import Effect, EffectFilter, EffectName, EffectRecord
 from penstock.engine.feeding import FEED_KEPT, FeedPage, JobEvent
 from penstock.engine.limiting import DECLARED_FOR, Entry, Group, GroupState, LaneState, LimitState
@@ -183,7 +188,10 @@ from penstock.engine.notes import Note
 from penstock.engine.running import (
     CancelOrder,
     Claimed,
+    Expired,
+    Grip,
     Judge,
+    Order,
     Orders,
     Rescued,
     Settled,
@@ -228,9 +236,11 @@ __all__ = [
     "EffectRecord",
     "Engine",
     "Entry",
+    "Expired",
     "FeedPage",
     "Finding",
     "Flow",
+    "Grip",
     "Group",
     "GroupState",
     "HistoryFilter",
@@ -243,9 +253,11 @@ __all__ = [
     "Minute",
     "Note",
     "OnLent",
+    "Order",
     "Orders",
     "Overlap",
     "Parked",
+    "Quarter",
     "QueueState",
     "Reconciled",
     "Recovery",
@@ -298,8 +310,11 @@ class Engine(Protocol):
     async def register(self, worker: WorkerInfo, ttl: float) -> None:
         """Announce a worker, alive for `ttl` seconds."""
 
-    async def beat(self, worker: str, ttl: float) -> Orders:
-        """Keep a worker alive for `ttl` seconds more and bring back its orders."""
+    async def beat(self, worker: str, ttl: float, memory: int | None = None) -> Orders:
+        """Keep a worker alive for `ttl` seconds more and bring back its orders.
+
+        `memory` is how many bytes its process has, where that is known.
+        """
         ...
 
     async def claim(self, want: Want) -> Claimed:
@@ -366,9 +381,9 @@ class Engine(Protocol):
         """Take all jobs back from a worker seen to be dead; `started` are the tokens it had begun."""
         ...
 
-    async def expire(self, limit: int) -> int:
+    async def expire(self, limit: int) -> list[Expired]:
         """Cancel waiting and delayed jobs that passed their expiry, then end the wait of blocked ones that
-        passed their deadline; how many, those not counted that end because one of these did."""
+        passed their deadline; these, and not those that end because one of these did."""
         ...
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
@@ -446,6 +461,10 @@ class Engine(Protocol):
     async def set_paused(self, queue: str, paused: bool) -> None:
         """Stop or resume claims from a queue, for every worker."""
 
+    async def order_worker(self, worker: str, order: Order | None) -> bool:
+        """Order a worker by its next heartbeat, or take the order back; False where it is not alive."""
+        ...
+
     # -- declare --------------------------------------------------------------------------------------
     async def put_groups(self, groups: Sequence[Group]) -> None:
         """Declare limits; those declared before under the same names are replaced."""
@@ -512,12 +531,16 @@ class Engine(Protocol):
         ...
 
     async def count(self, samples: Sequence[Sample]) -> None:
-        """Add to the minute that it is, and to the totals; MAX_SAMPLES at once."""
+        """Add to the minute and the quarter that it is, and to the totals; MAX_SAMPLES at once."""
 
     async def series(self, since: datetime, until: datetime, queue: str | None = None) -> list[Minute]:
         """What was counted in the minutes that began at or after the first and before the second, by time,
         queue and task.
         """
+        ...
+
+    async def quarters(self, since: datetime, until: datetime, queue: str | None = None) -> list[Quarter]:
+        """As `series`, of quarters of an hour and whole queues: of a week there are few enough to show."""
         ...
 
     async def totals(self) -> list[Sample]:
@@ -615,6 +638,10 @@ class Engine(Protocol):
 
     async def standing(self, job_id: str, most: int) -> Standing | None:
         """How many are claimed before this job in its lane, counted up to `most`; None: it does not wait."""
+        ...
+
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        """How many jobs of this owner have not ended, counted up to `most`."""
         ...
 
     async def dead_count(self) -> int:

@@ -1,4 +1,4 @@
-"""Samples: what workers counted, added up by the minute."""
+"""Samples: what workers counted, added up by the minute and by the quarter of an hour."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from penstock.model.errors import InvalidOption
 from penstock.model.names import check_name
 
 SERIES_KEPT = 7 * 86_400.0  # seconds
+QUARTER = 900.0  # seconds
 MAX_SAMPLES = 1_000  # in one call
 MAX_MEASURES = 200  # of one sample
 MAX_ADDED = 1e15
@@ -37,6 +38,14 @@ class Minute(NamedTuple):
     measures: Mapping[str, float]
 
 
+class Quarter(NamedTuple):
+    """What was counted in one quarter of an hour, of all tasks of a queue."""
+
+    at: datetime  # its beginning
+    queue: str
+    measures: Mapping[str, float]
+
+
 def sums_of(samples: Sequence[Sample]) -> Sums:
     """Samples of the same queue and task together; InvalidOption where one cannot be counted."""
     if len(samples) > MAX_SAMPLES:
@@ -47,6 +56,14 @@ def sums_of(samples: Sequence[Sample]) -> Sums:
         if sample.measures:
             add(sums.setdefault((sample.queue, sample.task), {}), sample.measures)
     return dict(sorted(sums.items()))
+
+
+def by_queue(sums: Sums) -> dict[str, dict[str, float]]:
+    """The tasks of each queue together."""
+    found: dict[str, dict[str, float]] = {}
+    for (queue, _), measures in sums.items():
+        add(found.setdefault(queue, {}), measures)
+    return found
 
 
 def add(to: dict[str, float], measures: Mapping[str, float]) -> None:

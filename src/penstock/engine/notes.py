@@ -13,6 +13,9 @@ from penstock.model.values import check_json
 MAX_NOTE_BYTES = 65_536
 MAX_NOTE_KEY = 200  # characters
 
+# Kinds that must not be lost: by them people are let in or kept out, or it is known what was done.
+LASTING = frozenset({"audit", "door", "hook", "secret", "session", "token"})
+
 ABOVE_ALL_KEYS = "\U0010ffff" * (MAX_NOTE_KEY + 1)
 
 _KIND = re.compile(r"[a-z][a-z0-9-]{0,39}")

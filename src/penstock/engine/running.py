@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
 from penstock.model.job import Claim, Held, NewJob
@@ -55,6 +56,22 @@ class Settled(NamedTuple):
     fence: int = 0  # as of a claim
 
 
+class Grip(NamedTuple):
+    """What a worker holds, as the engine has it."""
+
+    job_id: str
+    token: str
+    attempt: int
+    for_seconds: float  # since its claim
+
+
+class Order(StrEnum):
+    """What a person has told a worker to do."""
+
+    QUIET = "quiet"  # claim nothing more; what runs goes on
+    STOP = "stop"  # claim nothing more, let what runs finish within its grace period, and end
+
+
 class CancelOrder(NamedTuple):
     job_id: str
     token: str
@@ -67,6 +84,7 @@ class Orders(NamedTuple):
     cancel: tuple[CancelOrder, ...] = ()
     paused: frozenset[str] = frozenset()
     watched: bool = False  # somebody watches the feed: there is a note of LISTENER_KIND, LISTENER_KEY
+    order: Order | None = None  # of a person, to this worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +99,24 @@ class WorkerInfo:
     expires_at: datetime | None = None
     active: int = 0
     alive: bool = True
+    order: Order | None = None
+    memory: int | None = None  # bytes, as its heartbeats told; None: they have not
+
+    @property
+    def claims(self) -> bool:
+        """Whether it takes jobs: it lives, and nobody has told it not to."""
+        return self.alive and self.order is None
+
+
+class Expired(NamedTuple):
+    """One job whose time passed before it could begin."""
+
+    id: str
+    queue: str
+    task: str
+    owner: str | None
+    state: State  # that it is in now: cancelled, failed, or waiting where it waits for others no longer
+    missed: bool  # those for which it waited had not ended by its deadline; else it is its own expiry
 
 
 class Rescued(NamedTuple):

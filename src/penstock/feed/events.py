@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from penstock.engine import JobEvent
-from penstock.model.job import Claim, NewJob
-from penstock.model.outcome import Outcome
+from penstock.engine import Expired, JobEvent
+from penstock.model.job import Claim, Held, Job, NewJob
+from penstock.model.outcome import UPSTREAM_MISSING, Outcome
+from penstock.model.states import State
 
 ADDED = "added"
 STARTED = "started"
@@ -58,6 +59,36 @@ def ended(claim: Claim, outcome: Outcome, ran_for: float) -> JobEvent | None:
         error=_summary(outcome.error),
     )
     return _of(claim, name, body)
+
+
+def taken_back(held: Held, outcome: Outcome, owner: str | None) -> JobEvent | None:
+    """What became of a run whose worker is gone; None where it had not begun."""
+    name = _BY_VERB.get(outcome.verb, RETRYING)
+    if name == RETRYING and outcome.error is None:
+        return None
+    body = _body(
+        attempt=held.attempt,
+        max_attempts=held.max_attempts,
+        next_in=outcome.delay if name == RETRYING else None,
+        rescued=True,
+        reason=outcome.reason,
+        error=_summary(outcome.error),
+    )
+    return JobEvent(name, held.id, held.queue, held.task, owner, body)
+
+
+def expired(job: Expired) -> JobEvent | None:
+    """Its time has passed before it began; None where that lets it begin."""
+    if not job.state.finished:
+        return None
+    name = FAILED if job.state is State.FAILED else CANCELLED
+    reason = UPSTREAM_MISSING if job.missed else "expired"
+    return JobEvent(name, job.id, job.queue, job.task, job.owner, _body(reason=reason))
+
+
+def cancelled(job: Job) -> JobEvent:
+    """Somebody has cancelled it before it began."""
+    return JobEvent(CANCELLED, job.id, job.queue, job.task, job.owner, _body(attempt=job.attempt or None))
 
 
 def _of(claim: Claim, name: str, body: str) -> JobEvent:

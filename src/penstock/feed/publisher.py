@@ -82,6 +82,14 @@ class Publisher:
         self._gap = True
 
 
+async def tell_at_once(engine: Engine, told: Sequence[JobEvent]) -> None:
+    """What somebody has just done, if somebody listens. As well as can be: it is done all the same."""
+    with contextlib.suppress(PenstockError):
+        if told and await somebody_listens(engine):
+            for first in range(0, len(told), BATCH):
+                await engine.publish(told[first : first + BATCH])
+
+
 class WorkerPublisher(Publisher):
     """Is told whether somebody listens with each heartbeat, so that a job's first event is not late."""
 

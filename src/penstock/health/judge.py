@@ -108,7 +108,7 @@ def _stands_still(
 
 
 def _served(sight: Sight, queue: str) -> bool:
-    return any(worker.alive and queue in worker.queues for worker in sight.workers)
+    return any(worker.claims and queue in worker.queues for worker in sight.workers)
 
 
 def _ends(sight: Sight, queue: str) -> Ends:
@@ -119,7 +119,7 @@ def _worker(worker: WorkerInfo, paused: set[str]) -> WorkerHealth:
     status = WorkerStatus.RUNNING
     if not worker.alive:
         status = WorkerStatus.DOWN
-    elif worker.queues and paused.issuperset(worker.queues):
+    elif not worker.claims or (worker.queues and paused.issuperset(worker.queues)):
         status = WorkerStatus.PAUSED
     return WorkerHealth(
         id=worker.id,

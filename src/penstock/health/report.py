@@ -28,7 +28,7 @@ class QueueStatus(StrEnum):
 
 class WorkerStatus(StrEnum):
     RUNNING = "running"
-    PAUSED = "paused"  # all its queues are
+    PAUSED = "paused"  # all its queues are, or it was told to claim nothing
     DOWN = "down"
 
 

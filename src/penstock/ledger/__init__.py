@@ -38,15 +38,23 @@ dispatched later; all else waits.
 
 **The reconciler** (`reconcile`, in bounded steps, by every worker) goes through the rows that have not
 ended: it dispatches what was not; dispatches again what Redis does not know (flushed, or lost with its
-last second); and writes ends that only Redis knows of (expired, cancelled with another, failed by a
-rescue). Each repair is a line of the log and is counted. What was restored goes on with the attempts that
-are left. A row with which something is wrong is set aside, and blocks no other.
+last second); writes ends that only Redis knows of (expired, cancelled with another, failed by a rescue);
+and tells Redis, of what the workers of its own process hold there, which runs are over by their rows: of
+those it has lost the end, and nobody would rescue them. Each repair is a line of the log and is counted.
+What was restored goes on with the attempts that are left. A row with which something is wrong is set aside,
+and blocks no other.
+
+**A debounced job's row** has what the latest newcomer brought, written by the step that accepts the newcomer,
+and is to be dispatched again; then Redis is told. A run begins with what its row has.
 
 **What people have said** is kept beside the rows: which queues are paused, and the schedules. It is given
 back to Redis when a worker registers and before each step of the reconciler. A pause does not depend on
 that: `start` begins no job of a queue that is paused by the ledger. When a job is due and expires is in its
 row, written after every verb that moves it. A request to stop is, too: what Redis lost of such a job is not
 run again. A dead letter that Redis lost is read, and recovered, from the row.
+
+**Who may come in, and what was done** (tokens, sessions, the audit: notes of the kinds LASTING) is in the
+ledger alone, and can be had without Redis.
 
 Results of steps, progress, ticks, and what limits and breakers have counted are lost with Redis.
 """

@@ -66,7 +66,7 @@ class Books:
 
     # -- in ---------------------------------------------------------------------------------------------
     async def put(self, jobs: Sequence[NewJob]) -> PutIn:
-        """Write a row for each job whose key is free; all or none."""
+        """Write a row for each job whose key is free, all or none; what is debounced is replaced."""
         now = await self.database.now()
         return (await self._put([], [put_values(job, now) for job in jobs], now))[1]
 
@@ -78,20 +78,23 @@ class Books:
             return await self.database.run(before), PutIn({}, {})
         keyed = [row for row in rows if row["key_held"]]
         says = [Say("end_periods", _rows(keyed, now=now))] if keyed else []
-        says += [Say("put", _rows(rows)), Say("look", _ids(row["id"] for row in rows))]
+        says += [Say("put", _rows(rows))]
+        says += [Say("replace", _rows(_last_of_each_key(keyed), now=now))] if keyed else []
+        says += [Say("look", _ids(row["id"] for row in rows))]
         says += [Say("holders", _rows(keyed))] if keyed else []
         answers = await self.database.run([*before, *says])
-        holders = {row[1:4]: Holder(row[0], *row[4:]) for row in answers[-1]} if keyed else {}
+        holders = _holders(answers[-1]) if keyed else {}
         return answers, PutIn(_lines(answers[-2] if keyed else answers[-1]), holders)
 
     async def mark(self, ids: Iterable[str]) -> None:
         await self._do("mark", _ids(ids))
 
-    async def replace(self, holder: str, newcomer: NewJob) -> None:
-        """A debounced job has what the newcomer brought; when it is due, `move` tells."""
+    async def holders(self, jobs: Sequence[NewJob]) -> dict[KeyName, Holder]:
+        """Who holds the keys of these."""
         now = await self.database.now()
-        values = put_values(newcomer._replace(id=holder), now)
-        await self._do("replace", _rows([values], now=now))
+        rows = [put_values(job, now) for job in jobs if job.unique]
+        (found,) = await self.database.run([Say("holders", _rows(rows))]) if rows else ([],)
+        return _holders(found)
 
     async def retie(self, jobs: Sequence[NewJob]) -> None:
         """Other edges than they were put in with."""
@@ -157,26 +160,31 @@ class Books:
         """Write ends that Redis knows of."""
         await self._end([end_values(job) for job in jobs])
 
-    async def cancel(self, reasons: Mapping[str, str]) -> None:
-        """End what Redis does not know, by its id."""
+    async def cancel(self, reasons: Mapping[str, str], *, idle: bool = False) -> None:
+        """End what Redis does not know, by its id; `idle`: what does not run."""
         empty = dict.fromkeys(("result", "finished_at", "attempt", "failure"))
         await self._end(
             [
                 {"id": job_id, "status": "cancelled", "error": reason, **empty}
                 for job_id, reason in reasons.items()
-            ]
+            ],
+            idle=idle,
         )
 
     async def bury(self, letters: Sequence[DeadLetter]) -> None:
         """End what has failed, of which Redis has only the dead letter."""
         await self._end([buried_values(letter) for letter in letters])
 
-    async def _end(self, rows: list[dict[str, Any]]) -> None:
-        await self._do("end", _rows(rows, now=await self.database.now()))
+    async def _end(self, rows: list[dict[str, Any]], *, idle: bool = False) -> None:
+        await self._do("end", _rows(rows, now=await self.database.now(), idle=idle))
 
     async def note_cancel(self, ids: Sequence[str], reason: str) -> None:
         """These are not to run again."""
         await self._do("cancel_note", _ids(ids) | {"note": reason})
+
+    async def drop_letters(self, ids: Sequence[str]) -> int:
+        """These can be recovered no more."""
+        return await self.database.changed(Say("drop_letters", _ids(ids)))
 
     async def delete(self, ids: Sequence[str]) -> int:
         return await self.database.changed(Say("delete", _ids(ids) | {"now": await self.database.now()}))
@@ -190,12 +198,16 @@ class Books:
 
     async def unfinished(self, after: str | None, limit: int) -> list[Line]:
         """Those that were dispatched, by id."""
-        values = {"after": after or FIRST_ID, "limit": limit}
+        values = {"after": after or FIRST_ID, "limit": limit, "now": await self.database.now()}
         (rows,) = await self.database.run([Say("unfinished", values)])
         return [Line(*row) for row in rows]
 
-    async def restore(self, ids: Iterable[str]) -> None:
-        await self._do("restore", _ids(ids))
+    async def restore(self, lines: Sequence[Line]) -> list[Line]:
+        """These begin in Redis with no attempts; those of them that were as they are here."""
+        seen = [{"id": line.id, "attempts": line.attempts, "token": line.token} for line in lines]
+        (rows,) = await self.database.run([Say("restore", _rows(seen))]) if seen else ([],)
+        restored = {job_id for (job_id,) in rows}
+        return [line for line in lines if line.id in restored]
 
     async def release_keys(self, retention: Retention, limit: int) -> None:
         """What the queue keeps no more holds its key no more: so many completed ones at most, and others."""
@@ -226,9 +238,14 @@ class Books:
         values = {"before": before, "now": now, "safe": safe, "keep": keep, "limit": limit}
         return await self.database.changed(Say("forget", values))
 
+    async def purge(self, older_than: float, limit: int) -> int:
+        """What failed that long ago can be recovered no more."""
+        before = await self.database.now() - timedelta(seconds=older_than)
+        return await self.database.changed(Say("purge", {"before": before, "limit": limit}))
+
     # -- look -------------------------------------------------------------------------------------------
     async def lines(self, ids: Sequence[str]) -> dict[str, Line]:
-        (rows,) = await self.database.run([Say("look", _ids(ids))])
+        (rows,) = await self.database.run([Say("look", _ids(ids))]) if ids else ([],)
         return _lines(rows)
 
     async def ended(
@@ -262,9 +279,23 @@ class Books:
         ((unfinished, waiting),) = (await self.database.run([Say("count", {})]))[0]
         return int(unfinished), int(waiting)
 
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        """How many of an owner have not ended, also those that were not dispatched."""
+        (rows,) = await self.database.run([Say("unfinished_of", {"owner": owner, "most": most})])
+        return int(rows[0][0])
+
     async def _do(self, name: str, values: dict[str, Any]) -> None:
         if values.get("rows") != "[]":
             await self.database.run([Say(name, values)])
+
+
+def _holders(rows: Rows) -> dict[KeyName, Holder]:
+    return {row[1:4]: Holder(row[0], *row[4:]) for row in rows}
+
+
+def _last_of_each_key(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of several newcomers in one call the last one counts."""
+    return list({(row["queue_name"], row["job_type"], row["idempotency_key"]): row for row in rows}.values())
 
 
 def _rows(rows: Sequence[Mapping[str, Any]], **more: Any) -> dict[str, Any]:

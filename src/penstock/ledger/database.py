@@ -20,7 +20,7 @@ class Say(NamedTuple):
 
 
 class Database(Protocol):
-    """Raises EngineUnavailable where it is away; every statement of a ledger may be run twice unharmed."""
+    """Raises EngineUnavailable where it is away; nearly every statement may be run twice unharmed."""
 
     async def open(self) -> None: ...
 
@@ -30,8 +30,8 @@ class Database(Protocol):
 
     async def examine(self) -> list[Finding]: ...
 
-    async def run(self, says: Sequence[Say]) -> list[Rows]:
-        """The rows of each, all in one transaction."""
+    async def run(self, says: Sequence[Say], *, repeatable: bool = True) -> list[Rows]:
+        """The rows of each, all in one transaction; OutcomeUnknown after a lost answer if not repeatable."""
         ...
 
     async def changed(self, say: Say) -> int:

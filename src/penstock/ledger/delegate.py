@@ -17,6 +17,7 @@ from penstock.engine import (
     Entry,
     FeedPage,
     Flow,
+    Grip,
     Group,
     GroupState,
     JobEvent,
@@ -25,8 +26,10 @@ from penstock.engine import (
     LimitState,
     Minute,
     Note,
+    Order,
     Orders,
     Parked,
+    Quarter,
     QueueState,
     Sample,
     ScheduleRow,
@@ -34,22 +37,33 @@ from penstock.engine import (
     TickRecord,
     WorkerInfo,
 )
+from penstock.engine.notes import LASTING
 from penstock.ledger.books import Books
+from penstock.ledger.notes import LedgerNotes, Noting
 from penstock.model.breaker import Breaker, BreakerState, Circuit
-from penstock.model.job import DeadLetter, Job
+from penstock.model.job import DeadLetter, Job, NewJob
 from penstock.model.states import State
 
 
 class Fenced(Engine, Protocol):
-    """An engine whose claims have a fence, and which tells the states of many jobs at once."""
+    """An engine whose claims have a fence, with what a ledger asks of it beside the contract."""
 
     async def states(self, ids: Sequence[str]) -> list[State | None]: ...
+
+    async def put_off(self, job: NewJob) -> bool:
+        """A debounced job has what this one brings, under its id; False where it has begun."""
+        ...
+
+    async def held_by(self, worker: str) -> list[Grip]:
+        """All that one worker holds."""
+        ...
 
 
 class Delegate(ABC):
     """Passes on to the engine, which is opened when it is first there."""
 
     _books: Books
+    _notes: LedgerNotes
 
     @abstractmethod
     async def _engine(self) -> Fenced:
@@ -58,8 +72,11 @@ class Delegate(ABC):
     async def register(self, worker: WorkerInfo, ttl: float) -> None:
         await (await self._engine()).register(worker, ttl)
 
-    async def beat(self, worker: str, ttl: float) -> Orders:
-        return await (await self._engine()).beat(worker, ttl)
+    async def beat(self, worker: str, ttl: float, memory: int | None = None) -> Orders:
+        return await (await self._engine()).beat(worker, ttl, memory)
+
+    async def order_worker(self, worker: str, order: Order | None) -> bool:
+        return await (await self._engine()).order_worker(worker, order)
 
     async def progress(self, job_id: str, token: str, progress: str) -> bool:
         return await (await self._engine()).progress(job_id, token, progress)
@@ -89,6 +106,7 @@ class Delegate(ABC):
         await (await self._engine()).tidy(unshelved)
         if unshelved:
             await self._books.unshelve(unshelved)
+        await self._notes.drop()
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         await (await self._engine()).set_paused(queue, paused)
@@ -170,26 +188,33 @@ class Delegate(ABC):
     async def standing(self, job_id: str, most: int) -> Standing | None:
         return await (await self._engine()).standing(job_id, most)
 
-    # Notes, the feed and samples are of the engine alone: the ledger is about jobs.
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        return await self._books.unfinished_of(owner, most)
+
+    # -- notes: those that must outlive Redis are in the ledger, and do not need it --------------------
+    async def _noting(self, kind: str) -> Noting:
+        return self._notes if kind in LASTING else await self._engine()
+
     async def put_note(
         self, kind: str, key: str, body: str, *, ttl: float | None = None, expect: int | None = None
     ) -> int | None:
-        return await (await self._engine()).put_note(kind, key, body, ttl=ttl, expect=expect)
+        return await (await self._noting(kind)).put_note(kind, key, body, ttl=ttl, expect=expect)
 
     async def note(self, kind: str, key: str) -> Note | None:
-        return await (await self._engine()).note(kind, key)
+        return await (await self._noting(kind)).note(kind, key)
 
     async def notes(
         self, kind: str, limit: int, after: str | None = None, *, newest: bool = False
     ) -> list[Note]:
-        return await (await self._engine()).notes(kind, limit, after, newest=newest)
+        return await (await self._noting(kind)).notes(kind, limit, after, newest=newest)
 
     async def remove_notes(self, kind: str, keys: Sequence[str]) -> int:
-        return await (await self._engine()).remove_notes(kind, keys)
+        return await (await self._noting(kind)).remove_notes(kind, keys)
 
     async def forget_notes(self, kind: str, older_than: float, limit: int) -> int:
-        return await (await self._engine()).forget_notes(kind, older_than, limit)
+        return await (await self._noting(kind)).forget_notes(kind, older_than, limit)
 
+    # -- the feed and samples are of the engine alone: the ledger is about jobs -------------------------
     async def publish(self, events: Sequence[JobEvent]) -> None:
         await (await self._engine()).publish(events)
 
@@ -201,6 +226,9 @@ class Delegate(ABC):
 
     async def series(self, since: datetime, until: datetime, queue: str | None = None) -> list[Minute]:
         return await (await self._engine()).series(since, until, queue)
+
+    async def quarters(self, since: datetime, until: datetime, queue: str | None = None) -> list[Quarter]:
+        return await (await self._engine()).quarters(since, until, queue)
 
     async def totals(self) -> list[Sample]:
         return await (await self._engine()).totals()

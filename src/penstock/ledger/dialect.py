@@ -23,7 +23,7 @@ COLUMNS = (
     "j.result_json", "j.error_message", "j.attempts_made", "j.max_attempts", "j.idempotency_key",
     "j.created_at", "j.started_at", "j.finished_at", "j.updated_at", "j.owner", "j.spec", "j.due_at",
     "j.token", "j.run_over", "j.failure", "j.key_kind", "j.key_held", "j.expires_at", "j.cancel_note",
-    "cast(j.recovered_as as text)",
+    "cast(j.recovered_as as text)", "j.worker", "j.attempts_before",
 )  # fmt: skip
 
 
@@ -51,7 +51,13 @@ def _filled(text: str, dialect: Dialect, schema: str) -> str:
     columns = ", ".join(COLUMNS)
     bare = _COMMENT.sub("", text).strip().replace("{columns}", columns)
     bare = bare.replace("{columns_without_payload}", columns.replace("j.payload_json", f"'{NOT_READ}'"))
-    for table in ("background_jobs", "ledger_migrations", "ledger_queues", "ledger_schedules"):
+    for table in (
+        "background_jobs",
+        "ledger_migrations",
+        "ledger_notes",
+        "ledger_queues",
+        "ledger_schedules",
+    ):
         bare = bare.replace(f"{{{table.rpartition('_')[2]}}}", f"{prefix}{table}")
     bare = _ROWS.sub(lambda found: (_recordset if postgres else _each)(found[1]), bare)
     return spelt(bare, dialect)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from penstock.crash_points import passing
 from penstock.engine import (
     Claimed,
+    Expired,
     Finding,
     HistoryFilter,
     Judge,
@@ -26,6 +27,8 @@ from penstock.ledger.books import ENDS_WITH_JOB, Books, Holder, KeyName, PutIn, 
 from penstock.ledger.database import Database
 from penstock.ledger.delegate import Fenced
 from penstock.ledger.kept import Kept
+from penstock.ledger.lost_ends import LostEnds
+from penstock.ledger.notes import LedgerNotes
 from penstock.ledger.reconcile import Reconciler, put_into, resolve
 from penstock.ledger.rows import Line, heir_of, letter_of, outcome_of, record_of, seen
 from penstock.ledger.settings import Settings
@@ -35,7 +38,7 @@ from penstock.model.ids import is_id
 from penstock.model.job import Claim, DeadLetter, Enqueued, Job, NewJob
 from penstock.model.outcome import Released
 from penstock.model.record import Record
-from penstock.model.states import State
+from penstock.model.states import State, Status
 
 log = logging.getLogger("penstock.ledger")
 
@@ -49,9 +52,11 @@ class LedgeredEngine(Kept):
         self._inner = engine
         self._books = Books(database)
         self._settings = Settings(database)
+        self._notes = LedgerNotes(database)
         self._clock = clock
         self._is_open = False  # the engine, as far as it was there
         self._in_doubt = False  # the ledger was away: look before something is claimed
+        self._claims_for: set[str] = set()  # workers
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._inner!r}, {self._books.database!r})"
@@ -103,14 +108,11 @@ class LedgeredEngine(Kept):
         mine = [job for job in jobs if job.id in put.lines and not put.lines[job.id].ended]
         mine = await self._led_to_holders(mine, jobs, put)
         told = {answer.id: answer for answer in await self._dispatch(mine)}
-        answers = []
-        for job in jobs:
-            line = put.lines.get(job.id)
-            if line is not None:
-                answers.append(told.get(job.id) or Enqueued(job.id, State(line.status), duplicate=False))
-            else:
-                answers.append(await self._duplicate(job, put))
-        return answers
+        ended = await self._books.lines([job_id for job_id in put.lines if job_id not in told])
+        told |= {
+            line.id: Enqueued(line.id, _state_of(line.status), duplicate=False) for line in ended.values()
+        }
+        return [told.get(job.id) or await self._duplicate(job, put) for job in jobs]
 
     async def _led_to_holders(self, mine: list[NewJob], jobs: Sequence[NewJob], put: PutIn) -> list[NewJob]:
         """An edge to one of the same call whose key was taken leads to the holder."""
@@ -152,9 +154,9 @@ class LedgeredEngine(Kept):
         if holder is None or await self._let_go(holder):
             return (await self.enqueue([job]))[0]
         if holder.kind == "debounce":
-            await self._put_off(holder.id, job)
+            await self._put_off(holder.id)
         found = await self.get(holder.id)
-        return Enqueued(holder.id, found.state if found else State(holder.status), duplicate=True)
+        return Enqueued(holder.id, found.state if found else _state_of(holder.status), duplicate=True)
 
     async def _let_go(self, holder: Holder) -> bool:
         """Whether the holder has ended in the engine, unknown to its row, and holds the key no more."""
@@ -166,15 +168,15 @@ class LedgeredEngine(Kept):
         await self._books.end([found])
         return True
 
-    async def _put_off(self, holder: str, newcomer: NewJob) -> None:
-        """Redis first: what it does not have cannot be put off there, and is dispatched beforehand."""
-        engine = await self._engine()
-        line = (await self._books.lines([holder])).get(holder)
-        lines = [line] if line is not None and not line.ended else []
-        if await Reconciler(self._books, engine).dispatch(lines):
-            await engine.enqueue([newcomer])
-            await self._books.replace(holder, newcomer)
-            await self._move([holder])
+    async def _put_off(self, holder: str) -> None:
+        """Its row has what the newcomer brought; where the engine is away, it is told later."""
+        try:
+            engine = await self._engine()
+            lines = [line for line in (await self._books.lines([holder])).values() if line.debounced]
+            if await Reconciler(self._books, engine).dispatch(lines):
+                await self._move([holder])
+        except EngineUnavailable as error:
+            log.warning("job %s was put off, Redis is told later: %s", holder, error)
 
     async def fire(self, tick: Tick) -> TickRecord | None:
         """In the engine first, together with its tick: a row that came to nothing would be run."""
@@ -193,6 +195,7 @@ class LedgeredEngine(Kept):
         if self._in_doubt:
             await self._books.counts()
             self._in_doubt = False
+        self._claims_for.add(want.worker)
         claimed = await (await self._engine()).claim(want)
         return claimed._replace(claims=await self._begin(want, claimed.claims, claimed.fence))
 
@@ -210,6 +213,7 @@ class LedgeredEngine(Kept):
     async def _save_and_settle(
         self, ends: Sequence[Settlement], want: Want | None, *, again: bool
     ) -> Settled:
+        await self._free_keys_of(job for end in ends for job in end.then if job.unique)
         passing("ledger-saving")
         lines, saved, put = await self._saved(ends)
         passing("ledger-saved")
@@ -223,11 +227,26 @@ class LedgeredEngine(Kept):
         passing("ledger-settled")
         if put.lines:
             await self._dispatch([job for end in passed_on for job in end.then])
+        for end in ends:
+            if end.then and _is_its_end(lines.get(end.id), end):
+                await self._follow_holders(end.then, put)
         told = iter(settled.accepted)
         true = {(end.id, end.token) for end in ends if end.id in saved or again}
         true &= {(line.id, line.token) for line in lines.values() if line.ended}
         accepted = [ours and _accepted(next(told), true, end) for end, ours in zip(ends, mine, strict=True)]
         return settled._replace(accepted=accepted)
+
+    async def _free_keys_of(self, followers: Iterable[NewJob]) -> None:
+        """Beforehand: those that follow have their rows together with the end, or are lost with a crash."""
+        if keyed := list(followers):
+            for holder in (await self._books.holders(keyed)).values():
+                await self._let_go(holder)
+
+    async def _follow_holders(self, followers: Sequence[NewJob], put: PutIn) -> None:
+        """Those whose keys were held are dealt with as by `enqueue`."""
+        for job in followers:
+            if job.id not in put.lines:
+                await self._duplicate(job, put)
 
     async def _saved(self, ends: Sequence[Settlement]) -> Saved:
         known = [end for end in ends if is_id(end.id)]
@@ -260,10 +279,13 @@ class LedgeredEngine(Kept):
                 f"the ledger could not be written, nothing was claimed: {error}"
             ) from error
         passing("ledger-started")
-        begun = [claim for claim in claims if lines.get(claim.id) and lines[claim.id].token == claim.token]
-        if len(begun) < len(claims):
-            await self._settle_from(lines, [claim for claim in claims if claim not in begun])
-        return begun
+        may = [lines.get(claim.id) and lines[claim.id].token == claim.token for claim in claims]
+        if not all(may):
+            late = [claim for claim, begins in zip(claims, may, strict=True) if not begins]
+            await self._settle_from(lines, late)
+        return [
+            _as_debounced(claim, lines[claim.id]) for claim, begins in zip(claims, may, strict=True) if begins
+        ]
 
     async def _started(self, want: Want, fence: int, claims: list[Claim]) -> dict[str, Line]:
         lines = await self._books.start(want, fence, claims)
@@ -314,7 +336,7 @@ class LedgeredEngine(Kept):
         await self._end_of(job.id for job in rescued if job.state.finished)
         return rescued
 
-    async def expire(self, limit: int) -> int:
+    async def expire(self, limit: int) -> list[Expired]:
         """The rows of what has expired are ended by the reconciler, as those of jobs that ended with them."""
         return await (await self._engine()).expire(limit)
 
@@ -328,23 +350,49 @@ class LedgeredEngine(Kept):
         await self._books.unshelve(ids)
         return removed
 
+    async def purge(self, older_than: float, limit: int) -> int:
+        """How many the engine had, or had lost."""
+        return max(await super().purge(older_than, limit), await self._books.purge(older_than, limit))
+
     async def forget(self, keep: int, older_than: float, limit: int) -> int:
         return await self._books.forget(keep, older_than, limit)
 
     async def reconcile(self, limit: int, after: str | None = None) -> Reconciled:
         await self.give_back()
-        return await Reconciler(self._books, await self._engine()).step(limit, after)
+        engine = await self._engine()
+        again, ended = await LostEnds(self._books, engine).tell(await self._whose(after))
+        done = await Reconciler(self._books, engine).step(limit, after)
+        return done._replace(restored=done.restored + again, ended=done.ended + ended)
+
+    async def _whose(self, after: str | None) -> Iterable[str]:
+        """Each looks at what its own workers hold; who has none, an operator, once at all."""
+        if self._claims_for or after is not None:
+            return self._claims_for
+        return [worker.id for worker in await self.workers()]
 
     # -- operate ---------------------------------------------------------------------------------------
     async def cancel(self, ids: Sequence[str], reason: str) -> list[State | None]:
+        told = await self._cancel_there(ids, reason)
+        if unknown := [i for i, state in told.items() if state is None and is_id(i)]:
+            told |= await self._cancel_here(unknown, reason)
+        return [told[job_id] for job_id in ids]
+
+    async def _cancel_there(self, ids: Sequence[str], reason: str) -> dict[str, State | None]:
         states = await (await self._engine()).cancel(ids, reason)
         told = dict(zip(ids, states, strict=True))
         await self._books.note_cancel([i for i, state in told.items() if state is State.ACTIVE], reason)
         await self._end_of(i for i, state in told.items() if state is not None and state.finished)
-        if unknown := [i for i, state in told.items() if state is None and is_id(i)]:
-            await self._books.cancel(dict.fromkeys(unknown, reason))
-            told |= {line.id: State(line.status) for line in (await self._books.lines(unknown)).values()}
-        return [told[job_id] for job_id in ids]
+        return told
+
+    async def _cancel_here(self, ids: Sequence[str], reason: str) -> dict[str, State | None]:
+        """What the engine did not know: it may have been dispatched since, and may run."""
+        await self._books.cancel(dict.fromkeys(ids, reason), idle=True)
+        told = await self._cancel_there(ids, reason)
+        lines = await self._books.lines(ids)
+        lost = [i for i, line in lines.items() if not line.ended and told[i] is None]
+        await self._books.note_cancel(lost, reason)
+        told |= {line.id: State(line.status) for line in lines.values() if line.ended}
+        return told | dict.fromkeys(lost, State.ACTIVE)
 
     async def promote(self, ids: Sequence[str]) -> int:
         promoted = await (await self._bring(ids)).promote(ids)
@@ -387,7 +435,7 @@ class LedgeredEngine(Kept):
     async def _recover_lost(self, wanted: Mapping[str, Recovery]) -> dict[str, str]:
         """What has failed by its row, and of which the engine has no dead letter any more."""
         found = await self._books.lines(list(wanted))
-        failed = {dead: wanted[dead].new_id for dead, line in found.items() if line.status == State.FAILED}
+        failed = {dead: wanted[dead].new_id for dead, line in found.items() if line.has_letter}
         lines = await self._books.hand_down(failed) if failed else {}
         heirs = {dead: line.recovered_as for dead, line in lines.items() if line.recovered_as}
         known = await self._books.lines(list(heirs.values()))
@@ -430,7 +478,12 @@ class LedgeredEngine(Kept):
         if found is not None or not is_id(job_id):
             return found
         line = (await self._books.lines([job_id])).get(job_id)
-        return letter_of(line) if line is not None and line.status == State.FAILED else None
+        return letter_of(line) if line is not None and line.has_letter else None
+
+    async def remove_dead_letters(self, ids: Sequence[str]) -> int:
+        """How many the engine had, or had lost."""
+        removed = await super().remove_dead_letters(ids)
+        return max(removed, await self._books.drop_letters([job_id for job_id in ids if is_id(job_id)]))
 
     async def history(self, job_id: str) -> Record | None:
         line = (await self._books.lines([job_id])).get(job_id)
@@ -464,11 +517,26 @@ def _moved(job: NewJob, holders: Mapping[str, str]) -> NewJob:
     return job._replace(ties=job.ties._replace(after=edges))
 
 
+def _state_of(status: str) -> State:
+    """Of a row that is known to have ended; of one about which nothing is known any more, that it waits."""
+    return State.WAITING if status in (Status.PENDING, Status.PROCESSING) else State(status)
+
+
+def _is_its_end(line: Line | None, end: Settlement) -> bool:
+    return line is not None and line.token == end.token and line.status == Status.COMPLETED
+
+
+def _as_debounced(claim: Claim, line: Line) -> Claim:
+    """With what the latest newcomer brought: Redis may not have heard of it before it gave the job out."""
+    return claim._replace(args=line.args, owner=line.owner) if line.key_kind == "debounce" else claim
+
+
 def _awaited(job: NewJob) -> State:
     """The state that the engine would tell."""
     if job.ties is not None and job.ties.after:
         return State.BLOCKED
-    return State.DELAYED if job.delay > 0 else State.WAITING
+    quiet = job.window.seconds if job.unique and job.window.kind == "debounce" else 0.0
+    return State.DELAYED if job.delay + quiet > 0 else State.WAITING
 
 
 def _accepted(told: bool, true: set[tuple[str, str]], end: Settlement) -> bool:

@@ -65,9 +65,9 @@ class PostgresLedger:
     async def examine(self) -> list[Finding]:
         return await self._alone(self._examine)
 
-    async def run(self, says: Sequence[Say]) -> list[Rows]:
+    async def run(self, says: Sequence[Say], *, repeatable: bool = True) -> list[Rows]:
         calls = [Call(self._text(say), say.values) for say in says]
-        return await self._server.run(*calls, repeatable=True)
+        return await self._server.run(*calls, repeatable=repeatable)
 
     def _text(self, say: Say) -> str:
         return self._texts.sql[say.name].replace("{where}", spelt(say.where, "postgresql"))

@@ -64,6 +64,10 @@ class Reconciler:
         now = await self._books.database.now()
         jobs = await resolve(self._books, [job_of(line, now) for line in lines])
         await put_into(self._engine, [_feeding(job) for job in jobs])
+        debounced = {line.id for line in lines if line.debounced}
+        for job in jobs:
+            if job.id in debounced:
+                await self._engine.put_off(job)  # which an earlier call may have put in
         await self._books.mark([job.id for job in jobs])
 
     async def _set_aside(self, line: Line, error: Exception) -> None:
@@ -78,7 +82,7 @@ class Reconciler:
         told = dict(zip([line.id for line in lines], states, strict=True))
         odd = [job_id for job_id, state in told.items() if state is None or state.finished]
         # A run's end is in its row before the engine hears of it: what ended meanwhile shows now.
-        still = [line for line in (await self._books.lines(odd)).values() if not line.ended] if odd else []
+        still = [line for line in (await self._books.lines(odd)).values() if not line.ended]
         unknown = [line for line in still if told[line.id] is None]
         ended = await piecewise([line for line in still if told[line.id] is not None], self._end, self._leave)
         lost, over = await self._end_unknown(unknown)
@@ -86,8 +90,7 @@ class Reconciler:
         return len(restored), len(ended) + over
 
     async def _restore(self, lost: Sequence[Line]) -> list[Line]:
-        await self._books.restore([line.id for line in lost])
-        restored = await self.dispatch(lost)
+        restored = await self.dispatch(await self._books.restore(lost))
         for line in restored:
             log.warning("reconciled: job %s (%s) was lost by Redis; dispatched again", line.id, line.task)
         return restored

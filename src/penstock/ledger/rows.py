@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from penstock.engine import Recovery, Settlement
 from penstock.model.job import DeadLetter, Job, NewJob, Ties, Window
 from penstock.model.lanes import is_parked
-from penstock.model.outcome import Cancelled, Completed, Failed, Outcome
+from penstock.model.outcome import Cancelled, Completed, Failed, Outcome, Released, Retried
 from penstock.model.priority import Priority
 from penstock.model.record import Record, error_message, one_line, summary
 from penstock.model.states import State, Status
@@ -47,10 +47,22 @@ class Line(NamedTuple):
     expires_at: datetime | None
     cancel_note: str | None
     recovered_as: str | None
+    worker: str | None
+    attempts_before: int
 
     @property
     def ended(self) -> bool:
         return self.finished_at is not None
+
+    @property
+    def has_letter(self) -> bool:
+        """Whether there is a dead letter of it."""
+        return self.status == State.FAILED and self.failure is not None
+
+    @property
+    def debounced(self) -> bool:
+        """Whether newcomers replace what it brings."""
+        return self.key_held and self.key_kind == "debounce" and not self.ended
 
     def has_expired(self, now: datetime) -> bool:
         """Its time was over before it had begun."""
@@ -101,10 +113,11 @@ def job_of(line: Line, now: datetime) -> NewJob:
     (job,) = parcel.read(line.spec, max(0.0, (now - line.created_at).total_seconds()))
     delay = max(0.0, (line.due_at - now).total_seconds())
     return job._replace(
+        id=line.id,  # what was debounced has the spec of another
         args=line.args,
         owner=line.owner,
         delay=delay,
-        window=Window("debounce") if job.window.kind == "debounce" else job.window,  # in its due time already
+        window=Window("debounce") if line.key_kind == "debounce" else job.window,  # in its due time already
         max_attempts=max(1, line.max_attempts - line.attempts),
         expire_after=_expires_after(line, now, delay),
     )
@@ -224,8 +237,9 @@ def heir_of(line: Line, recovery: Recovery) -> NewJob:
 def letter_of(line: Line) -> DeadLetter:
     """The dead letter of a failed job, where only its row is left."""
     (job,) = parcel.read(line.spec, 0.0)
-    told = json.loads(line.failure) if line.failure else {}
+    assert line.failure is not None
     assert line.finished_at is not None
+    told = json.loads(line.failure)
     return DeadLetter(
         job_id=line.id,
         queue=line.queue,
@@ -255,6 +269,14 @@ def outcome_of(line: Line) -> Outcome:
         return Cancelled(line.error)
     told = json.loads(line.failure) if line.failure else {}
     return Failed(told.get("reason") or "failed", told.get("error"))
+
+
+def outcome_again(line: Line, attempt: int, now: datetime) -> Outcome:
+    """How Redis is told that a run is over and another is to come; `attempt` is what it counts there."""
+    if line.status == Status.PENDING:
+        return Released()
+    delay = max(0.0, (line.due_at - now).total_seconds())
+    return Retried(delay, None, refund=line.attempts_before + attempt > line.attempts)
 
 
 def record_of(line: Line) -> Record:

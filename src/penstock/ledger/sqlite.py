@@ -24,20 +24,29 @@ from penstock.ledger.dialect import spelt, texts
 from penstock.ledger.rows import written
 from penstock.model.clock import Clock
 from penstock.model.errors import EngineError, InvalidOption, SchemaMissing, SchemaTooNew
+from penstock.model.names import check_schema
 
 T = TypeVar("T")
 
 _TABLES = "select name from sqlite_master where type = 'table' and name like 'penstock%'"
-_TIMES = ("created_at", "started_at", "finished_at", "updated_at", "due_at", "expires_at", "next_at")
+_APP = "select schema from penstock_ledger_app"
+_BE_THE_APP = (
+    "insert into penstock_ledger_app (schema) select ? where not exists (select 1 from penstock_ledger_app)"
+)
+_TIMES = ("at", "created_at", "started_at", "finished_at", "updated_at", "due_at", "expires_at", "next_at")
 
 
 class _File(Store):
     """The writing end of the file: the same locks and checkpoints, another schema, no heartbeats."""
 
+    def __init__(self, files: Files, schema: str, clock: Clock) -> None:
+        super().__init__(files, clock, "FULL")
+        self._schema = schema
+
     def _connect(self) -> sqlite3.Connection:
         connection = connect_writer(self._files, self._synchronous)
         try:
-            _check(connection, self.database)
+            _check(connection, self.database, self._schema)
             self._identity = identity(self._path)
         except BaseException:
             connection.close()
@@ -53,7 +62,7 @@ class _File(Store):
         with self.turn():
             connection = connect_writer(self._files, self._synchronous)
             try:
-                return _migrate(connection, self.database)
+                return _migrate(connection, self.database, self._schema)
             finally:
                 connection.close()
 
@@ -61,8 +70,9 @@ class _File(Store):
 class SqliteLedger:
     """See `ledger.database.Database`."""
 
-    def __init__(self, path: str, clock: Clock) -> None:
+    def __init__(self, path: str, schema: str, clock: Clock) -> None:
         self._files = Files.at(path)
+        self._schema = check_schema(schema)
         if self._files.in_memory:
             raise InvalidOption("a ledger in memory would not outlive the process: name a file")
         self._clock = clock
@@ -79,7 +89,7 @@ class SqliteLedger:
                 self._open = await asyncio.to_thread(self._start)
 
     def _start(self) -> tuple[_File, Writer]:
-        file = _File(self._files, self._clock, "FULL")
+        file = _File(self._files, self._schema, self._clock)
         try:
             file.open()
         except BaseException:
@@ -102,7 +112,7 @@ class SqliteLedger:
             return await asyncio.to_thread(self._migrated)
 
     def _migrated(self) -> list[str]:
-        file = _File(self._files, self._clock, "FULL")
+        file = _File(self._files, self._schema, self._clock)
         try:
             return file.migrate()
         finally:
@@ -122,13 +132,13 @@ class SqliteLedger:
         return Finding("schema", Level.OK, "penstock_background_jobs is up to date")
 
     def _look(self) -> None:
-        file = _File(self._files, self._clock, "FULL")
+        file = _File(self._files, self._schema, self._clock)
         try:
             file.open()
         finally:
             file.close()
 
-    async def run(self, says: Sequence[Say]) -> list[Rows]:
+    async def run(self, says: Sequence[Say], *, repeatable: bool = True) -> list[Rows]:  # noqa: ARG002
         return await self._write(lambda tx: [self._rows(tx, say) for say in says])
 
     async def changed(self, say: Say) -> int:
@@ -164,17 +174,19 @@ def _read(value: str | None) -> datetime | None:
     return None if value is None else datetime.fromisoformat(value)
 
 
-def _check(connection: sqlite3.Connection, database: str) -> None:
-    missing = _missing(connection, database)
+def _check(connection: sqlite3.Connection, database: str, schema: str) -> None:
+    missing = _missing(connection, database, schema)
     if missing:
         raise SchemaMissing(f"the ledger {database} lacks {', '.join(missing)}; run `penstock migrate`")
 
 
-def _missing(connection: sqlite3.Connection, database: str) -> list[str]:
+def _missing(connection: sqlite3.Connection, database: str, schema: str) -> list[str]:
     sql, known = texts("sqlite", "penstock")
     tables = {row[0] for row in connection.execute(_TABLES)}
     if "penstock_jobs" in tables:
         raise EngineError(f"{database} holds the jobs of an engine; name another file for the ledger")
+    if "penstock_ledger_app" in tables:
+        _refuse_another_app(connection, database, schema)
     if "penstock_ledger_migrations" not in tables:
         return list(known)
     done = {row[0] for row in connection.execute(sql["applied"])}
@@ -183,16 +195,27 @@ def _missing(connection: sqlite3.Connection, database: str) -> list[str]:
     return [name for name in known if name not in done]
 
 
-def _migrate(connection: sqlite3.Connection, database: str) -> list[str]:
+def _refuse_another_app(connection: sqlite3.Connection, database: str, schema: str) -> None:
+    """Jobs of another, which are not in our Redis, would look as if they were lost there."""
+    (owner,) = connection.execute(_APP).fetchone()
+    if owner != schema:
+        raise EngineError(
+            f"{database} is the ledger of an app whose PENSTOCK_SCHEMA is {owner!r}; "
+            f"name another file for the one whose is {schema!r}"
+        )
+
+
+def _migrate(connection: sqlite3.Connection, database: str, schema: str) -> list[str]:
     sql, known = texts("sqlite", "penstock")
     patiently(connection, "begin immediate")
     try:
-        missing = _missing(connection, database)
+        missing = _missing(connection, database, schema)
         connection.execute(sql["create_migrations"])
         for name in missing:
             for statement in statements_of(known[name]):
                 connection.execute(statement)
             connection.execute(sql["add_migration"], {"name": name})
+        connection.execute(_BE_THE_APP, [schema])
         connection.execute("commit")
     except BaseException:
         if connection.in_transaction:

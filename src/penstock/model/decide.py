@@ -52,6 +52,7 @@ class Facts(NamedTuple):
     worker: str
     chance: float  # in [0, 1): the jitter
     probe: bool = False  # it was let through to try a half-open breaker
+    log: tuple[dict[str, str], ...] = ()  # what the run has logged
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ def completed(end: Returned | Committed) -> Completed:
 
 
 def _after_failure(run: Facts, failure: Failure, policy: Retry) -> Outcome:
-    error = error_record(failure, run.attempt, run.ran_for, run.worker)
+    error = error_record(failure, run.attempt, run.ran_for, run.worker, run.log)
     cooldown = failure.retry_after or 0.0
     if not failure.retry:
         return Failed(_permanent(failure), error, cooldown=cooldown)
@@ -248,7 +249,7 @@ def _permanent(failure: Failure) -> str:
 
 def _after_crash(run: Facts, how: str) -> Outcome:
     failure = Failure("WorkerCrashed", how, failure_class=FailureClass.SYSTEM_FAILURE)
-    error = error_record(failure, run.attempt, run.ran_for, run.worker)
+    error = error_record(failure, run.attempt, run.ran_for, run.worker, run.log)
     if run.crashes + 1 >= CRASH_LIMIT:
         return Failed("crash-loop", error, crashed=True)
     if run.max_attempts == 1:

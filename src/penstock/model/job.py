@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from penstock.model.priority import Priority
 from penstock.model.states import State, Status, status_of
-from penstock.model.values import loads
+from penstock.model.values import loads, readable
 
 WindowKind: TypeAlias = Literal["record", "unfinished", "started", "period", "debounce"]
 OnFailure: TypeAlias = Literal["fail", "continue", "ignore", "wait"]
@@ -167,6 +167,13 @@ class Job:
     @property
     def result(self) -> Any:
         return None if self.result_json is None else loads(self.result_json)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The words that it was enqueued with, for people to find it by."""
+        options = readable(self.options_json) if self.options_json else None
+        found = options.get("tags") if isinstance(options, dict) else None
+        return tuple(map(str, found)) if isinstance(found, list) else ()
 
     @property
     def status(self) -> Status:

@@ -21,6 +21,9 @@ UNKNOWN_TASK = "no worker here knows task"  # how the note of a job begins that 
 UPSTREAM_MISSING = "upstream-missing"  # the reason and the note where that makes a dead letter
 
 
+MAX_LOGGED = 20  # lines kept with an error
+
+
 @dataclass(frozen=True, slots=True)
 class Park:
     """Set a job aside until a worker comes that knows its task, or knows it by another signature."""
@@ -133,7 +136,9 @@ def _due(delay: float) -> State:
     return State.DELAYED if delay > 0 else State.WAITING
 
 
-def error_record(failure: Failure, attempt: int, ran_for: float, worker: str) -> str:
+def error_record(
+    failure: Failure, attempt: int, ran_for: float, worker: str, log: tuple[dict[str, str], ...] = ()
+) -> str:
     """One line of a job's error history, as JSON text; the engine adds `at` by its own clock."""
     record: dict[str, Any] = {
         "attempt": attempt,
@@ -149,4 +154,6 @@ def error_record(failure: Failure, attempt: int, ran_for: float, worker: str) ->
         record["note"] = failure.note
     if failure.causes:
         record["causes"] = failure.causes
+    if log:
+        record["log"] = log[-MAX_LOGGED:]
     return json.dumps(record, ensure_ascii=False)

@@ -6,13 +6,13 @@ from penstock.engine import Finding, Level
 from penstock.model.clock import Clock
 from penstock.model.errors import InvalidOption, PenstockError
 from penstock.outbox.relay import OpenEngine, Relay
-from penstock.outbox.store import Status, Store, dialect_of
+from penstock.outbox.store import LATE, Status, Store, dialect_of
 from penstock.outbox.stores import make_store
 from penstock.outbox.tables import plan
+from penstock.outbox.telling import about_other
 from penstock.outbox.writer import Writer
 from penstock.tasks.urls import masked
 
-LATE = 60.0  # seconds of lag from which something is wrong
 NOT_SET = (
     "this app has no outbox: give Penstock(outbox='postgresql://…'), the URL of your own database, "
     "or set PENSTOCK_OUTBOX"
@@ -22,10 +22,11 @@ NOT_SET = (
 class Outbox:
     """Tables in the user's own database, through which jobs reach an engine in another place."""
 
-    def __init__(self, url: str, clock: Clock, keep_for: float) -> None:
+    def __init__(self, url: str, clock: Clock, keep_for: float, destination: str) -> None:
         self.url = url
+        self.destination = destination  # whose rows are ours: other apps may have theirs in the same tables
         self.dialect = dialect_of(url)
-        self.writer = Writer(url, clock)
+        self.writer = Writer(url, clock, destination)
         self._clock = clock
         self._keep_for = keep_for
 
@@ -64,7 +65,7 @@ class Outbox:
             found = await self.status()
         except PenstockError as error:
             return Finding("outbox", Level.WARNING, f"{self.safe_url}: {error}")
-        late = found.lag >= LATE or found.refused > 0
+        late = found.lag >= LATE or found.refused > 0 or bool(found.others)
         return Finding("outbox", Level.WARNING if late else Level.OK, _in_words(found))
 
     def relay(self, open_engine: OpenEngine) -> Relay:
@@ -72,7 +73,7 @@ class Outbox:
         return Relay(self._store(), open_engine, self._keep_for)
 
     def _store(self) -> Store:
-        return make_store(self.url, self._clock)
+        return make_store(self.url, self._clock, self.destination)
 
 
 def needed(outbox: Outbox | None) -> Outbox:
@@ -83,6 +84,10 @@ def needed(outbox: Outbox | None) -> Outbox:
 
 
 def _in_words(found: Status) -> str:
+    return "; ".join([_of_ours(found), *map(about_other, found.others)])
+
+
+def _of_ours(found: Status) -> str:
     if not found.waiting:
         return "empty: everything is dispatched"
     text = f"{found.waiting:,} rows wait, the oldest for {found.lag:.0f} s"

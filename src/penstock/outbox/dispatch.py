@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from penstock.engine import Engine
 from penstock.model.errors import InvalidValue, is_away
 from penstock.model.failure import shorten
-from penstock.model.job import NewJob
+from penstock.model.job import Enqueued, NewJob
 from penstock.outbox import parcel
-from penstock.outbox.store import Refusal, Row, Verdict
+from penstock.outbox.store import Refusal, Row, Twin, Verdict
 from penstock.runtime.backoff import jittered
 
 FIRST_RETRY = 1.0  # seconds; doubles with each refusal
@@ -29,7 +30,7 @@ class _Parcel(NamedTuple):
 
 async def dispatch(engine: Engine, rows: Sequence[Row]) -> Verdict:
     """Put the jobs of all rows in, each id once however often this is done; EngineAway where it cannot be."""
-    verdict = Verdict([], [])
+    verdict = Verdict([], [], [])
     await _put(engine, _read(rows, verdict), verdict, set())
     return verdict
 
@@ -66,7 +67,7 @@ async def _put(engine: Engine, parcels: list[_Parcel], verdict: Verdict, stuck: 
     if not parcels:
         return
     try:
-        await engine.enqueue([job for parcel in parcels for job in parcel.jobs], again=True)
+        answers = await engine.enqueue([job for parcel in parcels for job in parcel.jobs], again=True)
     except Exception as error:
         if is_away(error):
             raise EngineAway(str(error)) from error
@@ -81,6 +82,16 @@ async def _put(engine: Engine, parcels: list[_Parcel], verdict: Verdict, stuck: 
             stuck.add(row.order_key)
     else:
         verdict.dispatched.extend(parcel.row.seq for parcel in parcels)
+        verdict.duplicates.extend(_twins(parcels, answers))
+
+
+def _twins(parcels: list[_Parcel], answers: Sequence[Enqueued]) -> Iterator[Twin]:
+    """Rows of one job, of which none was made as another holds its key."""
+    found = iter(answers)
+    for row, jobs in parcels:
+        answered = [answer.id for answer in islice(found, len(jobs))]
+        if len(jobs) == 1 and answered != [jobs[0].id]:
+            yield Twin(row.seq, answered[0])
 
 
 def _refusal(row: Row, error: Exception) -> Refusal:

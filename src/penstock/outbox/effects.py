@@ -15,8 +15,9 @@ from penstock.outbox.tables import sql
 class SatelliteEffects:
     """Records effects on the user's connection, wherever that leads."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, app: str) -> None:
         self._clock = clock
+        self._app = app  # whose tasks these are: others may have theirs in the same table
 
     def once(self, lent: Lent, effect: Effect) -> bool:
         with explained("penstock_effects"):
@@ -27,7 +28,8 @@ class SatelliteEffects:
             return bool(await lent.fetch(*self._insert(lent, effect)))
 
     def _insert(self, lent: Lent | AsyncLent, effect: Effect) -> tuple[Any, ...]:
-        statement, names = sql(lent.dialect)["once"], (effect.task, effect.key, effect.name, effect.job_id)
+        statement = sql(lent.dialect)["once"]
+        names = (self._app, effect.task, effect.key, effect.name, effect.job_id)
         if lent.dialect == "sqlite":
             now = now_by(self._clock)
             return (statement, *names, now, now + micro(effect.keep_for))

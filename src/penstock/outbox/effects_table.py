@@ -48,4 +48,4 @@ class EffectsTable:
         return removed
 
     def _store(self) -> Store:
-        return make_store(self.url, self._clock)
+        return make_store(self.url, self._clock, "")

@@ -26,7 +26,7 @@ def read(text: str, age: float) -> list[NewJob]:
     try:
         found = json.loads(text)
         jobs = [_aged(_job(fields), age) for fields in found]
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidValue(f"the row cannot be read: {error}") from None
     if not jobs:
         raise InvalidValue("the row cannot be read: it holds no job")
@@ -50,7 +50,10 @@ def _job(fields: dict[str, Any]) -> NewJob:
         fields["window"] = Window(*fields["window"])
     if "ties" in fields:
         fields["ties"] = _ties(fields["ties"])
-    return NewJob(**fields)
+    job = NewJob(**fields)
+    if not all(isinstance(text, str) for text in (job.id, job.queue, job.task)):
+        raise TypeError("a job's id, queue and task are text")
+    return job
 
 
 def _ties(fields: dict[str, Any]) -> Ties:

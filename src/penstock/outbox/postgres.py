@@ -20,12 +20,14 @@ from penstock.model.clock import Clock
 from penstock.model.errors import EngineError
 from penstock.outbox.store import (
     KEYS,
+    LATE,
     MOST_COUNTED,
     MOST_SHOWN,
     RUN,
     STEP,
     STEP_BYTES,
     Dispatch,
+    Other,
     Refused,
     Row,
     Served,
@@ -45,9 +47,10 @@ _LOCK = "select pg_advisory_xact_lock(hashtextextended('penstock outbox', 0))"
 class PostgresStore:
     """One connection that works and one that listens, opened again whenever they are lost."""
 
-    def __init__(self, url: str, clock: Clock) -> None:
+    def __init__(self, url: str, clock: Clock, destination: str) -> None:
         check_hosts(url)
         self._clock = clock
+        self._destination = destination
         self._pool = Pool(url, 1)
         self._listener = Listener(self._pool, CHANNEL)
         self._sql = sql("postgresql")
@@ -72,7 +75,7 @@ class PostgresStore:
                 rows = await self._take(session)
                 more = len(rows) >= STEP
                 rows += await self._take_in_order(session)
-            verdict = await dispatch(rows) if rows else Verdict([], [])
+            verdict = await dispatch(rows) if rows else Verdict([], [], [])
             with _in_time(session):
                 await self._write(session, verdict)
         return Served(verdict, more or self._after != "" or len(rows) > len(verdict.refused))
@@ -91,6 +94,9 @@ class PostgresStore:
     async def _write(self, session: Session, verdict: Verdict) -> None:
         if verdict.dispatched:
             await self._rows(session, "mark", seqs=verdict.dispatched)
+        if verdict.duplicates:
+            seqs, holders = map(list, zip(*verdict.duplicates, strict=True))
+            await self._rows(session, "duplicate", seqs=seqs, holders=holders)
         if verdict.refused:
             await self._rows(
                 session,
@@ -108,11 +114,8 @@ class PostgresStore:
     async def prune(self, older_than: float, limit: int) -> int:
         async with self._connected() as session:
             with _in_time(session):
-                rows = await session.execute(
-                    self._sql["prune"], self._values(older_than=older_than, limit=limit)
-                )
-                effects = await session.execute(self._sql["prune_effects"], self._values(limit=limit))
-                return max(rows.rowcount, effects.rowcount)
+                values = self._values(older_than=older_than, limit=limit)
+                return (await session.execute(self._sql["prune"], values)).rowcount
 
     async def prune_effects(self, limit: int) -> int:
         async with self._connected() as session:
@@ -126,7 +129,14 @@ class PostgresStore:
             with _in_time(session):
                 ((waiting, lag, refused),) = await self._rows(session, "status", most=MOST_COUNTED)
                 errors = await self._rows(session, "refused", limit=MOST_SHOWN) if refused else []
-        return Status(waiting, lag or 0.0, refused, tuple(Refused(*row) for row in errors))
+                others = await self._rows(session, "others", most=MOST_COUNTED, limit=MOST_SHOWN)
+        return Status(
+            waiting,
+            lag or 0.0,
+            refused,
+            tuple(Refused(*row) for row in errors),
+            tuple(other for other in (Other(*row) for row in others) if other.lag >= LATE),
+        )
 
     async def apply(self, plan: str) -> None:
         async with self._connected() as session, session.transaction():
@@ -156,7 +166,7 @@ class PostgresStore:
         return await cursor.fetchall() if cursor.description else []
 
     def _values(self, **values: Any) -> dict[str, Any]:
-        return {"now": self._clock.now(), **values}
+        return {"now": self._clock.now(), "destination": self._destination, **values}
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from penstock.engine import Engine
 from penstock.model.errors import EngineError, EngineUnavailable
 from penstock.outbox.dispatch import EngineAway, dispatch
 from penstock.outbox.store import Row, Store, Verdict
-from penstock.outbox.telling import Outage, Progress
+from penstock.outbox.telling import Outage, Progress, about_other
 from penstock.runtime.backoff import Backoff, jittered
 
 log = logging.getLogger("penstock.relay")
@@ -44,6 +44,8 @@ class Relay:
         self._stopping = asyncio.Event()
         self._living: asyncio.Future[None] | None = None
         self._prune_at = time.monotonic()
+        self._unpruned: set[str] = set()  # of which it was told that they cannot be
+        self._told: set[str] = set()  # of whose rows it was said that they wait
         self._backoff = Backoff(first=0.1, cap=LONGEST_PAUSE)
         self._engine_outage = Outage("the engine")
         self._outbox_outage = Outage("the database of the outbox")
@@ -151,8 +153,31 @@ class Relay:
         return verdict
 
     async def _prune(self) -> None:
-        full = await self._store.prune(self._keep_for, PRUNE_STEP) >= PRUNE_STEP
+        """What is not removed is in nobody's way: dispatching goes on, whatever becomes of this."""
+        removed = [
+            await self._try_pruning("rows", lambda: self._store.prune(self._keep_for, PRUNE_STEP)),
+            await self._try_pruning("effects", lambda: self._store.prune_effects(PRUNE_STEP)),
+        ]
+        await self._look_for_others()
+        full = max(removed) >= PRUNE_STEP
         self._prune_at = time.monotonic() + (0.0 if full else jittered(PRUNE_EVERY))
+
+    async def _try_pruning(self, what: str, prune: Callable[[], Awaitable[int]]) -> int:
+        try:
+            return await prune()
+        except EngineError as error:
+            if what not in self._unpruned:
+                log.warning("old %s in the database of the outbox are not removed: %s", what, error)
+                self._unpruned.add(what)
+            return 0
+
+    async def _look_for_others(self) -> None:
+        """Rows that no relay of this app will bring: somebody should know."""
+        with contextlib.suppress(EngineError):
+            for other in (await self._store.status()).others:
+                if other.destination not in self._told:
+                    self._told.add(other.destination)
+                    log.warning("%s", about_other(other))
 
     # -- waiting --------------------------------------------------------------------------------------
     async def _wait(self) -> None:

@@ -21,12 +21,14 @@ from penstock.model.clock import Clock
 from penstock.model.errors import EngineError, InvalidOption
 from penstock.outbox.store import (
     KEYS,
+    LATE,
     MOST_COUNTED,
     MOST_SHOWN,
     RUN,
     STEP,
     STEP_BYTES,
     Dispatch,
+    Other,
     Refused,
     Row,
     Served,
@@ -48,7 +50,8 @@ LOOK_EVERY = 0.25  # seconds between looks at the file, while waiting
 class SqliteStore:
     """One connection, used by one thread at a time."""
 
-    def __init__(self, path: str, clock: Clock) -> None:
+    def __init__(self, path: str, clock: Clock, destination: str) -> None:
+        self._destination = destination
         self._path = Path(path).absolute()
         self._clock = clock
         self._sql = sql("sqlite")
@@ -68,7 +71,7 @@ class SqliteStore:
     async def serve(self, dispatch: Dispatch) -> Served:
         rows = await self._do(self._take)
         if not rows:
-            return Served(Verdict([], []), more=self._after != "")
+            return Served(Verdict([], [], []), more=self._after != "")
         try:
             verdict = await dispatch(rows)
         except BaseException:
@@ -79,21 +82,20 @@ class SqliteStore:
 
     def _take(self, connection: sqlite3.Connection) -> list[Row]:
         now = now_by(self._clock)
-        if not connection.execute(self._sql["due"], {"now": now}).fetchone()[0]:
+        if not self._rows(connection, "due", now=now)[0][0]:
             return []
         with _writing(connection):
-            found = connection.execute(self._sql["take"], {"now": now, "limit": STEP})
-            rows = _within(STEP_BYTES, found, now)
+            rows = _within(STEP_BYTES, self._rows(connection, "take", now=now, limit=STEP), now)
             rows += self._take_in_order(connection, now)
             self._hold(connection, [row.seq for row in rows], now + micro(LEASE))
         return rows
 
     def _take_in_order(self, connection: sqlite3.Connection, now: int) -> list[Row]:
-        keys = connection.execute(self._sql["order_keys"], {"after": self._after, "limit": KEYS}).fetchall()
+        keys = self._rows(connection, "order_keys", after=self._after, limit=KEYS)
         self._after = keys[-1][0] if len(keys) == KEYS else ""
         rows: list[Row] = []
         for (key,) in keys:
-            run = connection.execute(self._sql["take_in_order"], {"order_key": key, "now": now, "limit": RUN})
+            run = self._rows(connection, "take_in_order", order_key=key, now=now, limit=RUN)
             rows += _within(STEP_BYTES, run, now)
             if len(rows) >= STEP or sum(len(row.jobs) for row in rows) >= STEP_BYTES:
                 self._after = key  # the others are next
@@ -105,6 +107,8 @@ class SqliteStore:
         told = {*verdict.dispatched, *(refusal.seq for refusal in verdict.refused)}
         with _writing(connection):
             self._run(connection, "mark", seqs=json.dumps(verdict.dispatched), now=now)
+            for seq, holder in verdict.duplicates:
+                self._run(connection, "duplicate", seq=seq, holder=holder)
             for seq, error, retry_in in verdict.refused:
                 self._run(connection, "refuse", seq=seq, error=error, next_try_at=now + micro(retry_in))
             self._hold(connection, [row.seq for row in rows if row.seq not in told], now)
@@ -132,9 +136,7 @@ class SqliteStore:
         def work(connection: sqlite3.Connection) -> int:
             now = now_by(self._clock)
             with _writing(connection):
-                rows = self._run(connection, "prune", before=now - micro(older_than), limit=limit)
-                effects = self._run(connection, "prune_effects", now=now, limit=limit)
-            return max(rows, effects)
+                return self._run(connection, "prune", before=now - micro(older_than), limit=limit)
 
         return await self._do(work)
 
@@ -149,11 +151,18 @@ class SqliteStore:
     async def status(self) -> Status:
         def work(connection: sqlite3.Connection) -> Status:
             now = now_by(self._clock)
-            most = {"most": MOST_COUNTED}
-            waiting, oldest, refused = connection.execute(self._sql["status"], most).fetchone()
-            errors = connection.execute(self._sql["refused"], {"limit": MOST_SHOWN})
-            shown = [Refused(*row)._replace(retry_in=(row[4] - now) / SECOND) for row in errors]
-            return Status(waiting, 0.0 if oldest is None else (now - oldest) / SECOND, refused, tuple(shown))
+            [(waiting, oldest, refused)] = self._rows(connection, "status", most=MOST_COUNTED)
+            errors = self._rows(connection, "refused", limit=MOST_SHOWN)
+            others = self._rows(connection, "others", most=MOST_COUNTED, limit=MOST_SHOWN)
+            return Status(
+                waiting,
+                0.0 if oldest is None else (now - oldest) / SECOND,
+                refused,
+                tuple(Refused(*row)._replace(retry_in=(row[4] - now) / SECOND) for row in errors),
+                tuple(
+                    Other(*row)._replace(lag=(now - row[2]) / SECOND) for row in others if _late(row[2], now)
+                ),
+            )
 
         return await self._do(work)
 
@@ -206,7 +215,17 @@ class SqliteStore:
         return typed(error, str(self._path))
 
     def _run(self, connection: sqlite3.Connection, name: str, **values: Any) -> int:
-        return connection.execute(self._sql[name], values).rowcount
+        return connection.execute(self._sql[name], self._values(values)).rowcount
+
+    def _rows(self, connection: sqlite3.Connection, name: str, **values: Any) -> list[tuple[Any, ...]]:
+        return connection.execute(self._sql[name], self._values(values)).fetchall()
+
+    def _values(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {"destination": self._destination, **values}
+
+
+def _late(since: int, now: int) -> bool:
+    return now - since >= micro(LATE)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ STEP_BYTES = 4 * 1_048_576  # of a round, unless one row alone has more
 KEYS = 200  # order keys that a round looks at
 RUN = 100  # rows of one order key in a round
 MOST_COUNTED = 100_000  # rows; whether there are a few more than so many is nobody's question
+LATE = 60.0  # seconds of lag from which something is wrong
 MOST_SHOWN = 20  # refused rows
 
 
@@ -36,11 +37,19 @@ class Refusal(NamedTuple):
     retry_in: float
 
 
+class Twin(NamedTuple):
+    """A row of which no job was made: another held its key."""
+
+    seq: int
+    holder: str
+
+
 class Verdict(NamedTuple):
     """What became of the rows of a round; those not named here are left as they were."""
 
     dispatched: list[int]
     refused: list[Refusal]
+    duplicates: list[Twin]  # of those dispatched
 
 
 class Served(NamedTuple):
@@ -60,6 +69,14 @@ class Refused(NamedTuple):
     retry_in: float
 
 
+class Other(NamedTuple):
+    """Rows of which relays of another app, or of another engine, are to bring the jobs."""
+
+    destination: str
+    waiting: int
+    lag: float
+
+
 class Status(NamedTuple):
     """How an outbox stands."""
 
@@ -67,6 +84,7 @@ class Status(NamedTuple):
     lag: float  # seconds: the age of the oldest of them, 0 where there is none
     refused: int  # those of them that the engine did not take, MOST_COUNTED at most
     errors: tuple[Refused, ...]  # the first of these
+    others: tuple[Other, ...] = ()  # those that have waited for LATE
 
 
 Dispatch: TypeAlias = Callable[[Sequence[Row]], Awaitable[Verdict]]
@@ -93,7 +111,7 @@ class Store(Protocol):
         """Return when a row may be there, or after `timeout` seconds. May return early."""
 
     async def prune(self, older_than: float, limit: int) -> int:
-        """Remove rows dispatched more than so many seconds ago, and effects past their time; how many."""
+        """Remove rows of ours that were dispatched more than so many seconds ago; how many."""
         ...
 
     async def prune_effects(self, limit: int) -> int:

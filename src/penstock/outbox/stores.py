@@ -7,12 +7,12 @@ from penstock.outbox.store import Store, dialect_of
 from penstock.tasks.urls import sqlite_path
 
 
-def make_store(url: str, clock: Clock) -> Store:
+def make_store(url: str, clock: Clock, destination: str) -> Store:
     """The store, not opened yet; InvalidOption where no outbox can be there."""
     if dialect_of(url) == "sqlite":
         from penstock.outbox.sqlite import SqliteStore  # noqa: PLC0415 - only the driver in use
 
-        return SqliteStore(sqlite_path(url), clock)
+        return SqliteStore(sqlite_path(url), clock, destination)
     from penstock.outbox.postgres import PostgresStore  # noqa: PLC0415 - as above
 
-    return PostgresStore(url, clock)
+    return PostgresStore(url, clock, destination)

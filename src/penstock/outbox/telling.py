@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from penstock.outbox.store import Verdict
+from penstock.outbox.store import Other, Verdict
 
 log = logging.getLogger("penstock.relay")
 
@@ -52,3 +52,12 @@ class Progress:
         if self.dispatched > self._told and time.monotonic() - self._told_at >= TELL_EVERY:
             self._told, self._told_at = self.dispatched, time.monotonic()
             log.info("%s outbox rows dispatched so far", f"{self.dispatched:,}")
+
+
+def about_other(other: Other) -> str:
+    """Rows that none of this app's relays will bring."""
+    return (
+        f"{other.waiting:,} rows wait for {other.destination!r}, the oldest for {other.lag:.0f} s, which is "
+        "another app, or another URL of the engine: does a relay of it run? Where they are this app's, give "
+        "all its processes one PENSTOCK_OUTBOX_NAME"
+    )

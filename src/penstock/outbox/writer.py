@@ -28,7 +28,8 @@ class Writer:
     Whether a key is taken shows at the dispatch only: a job answered here may turn out to be a duplicate.
     """
 
-    def __init__(self, url: str, clock: Clock) -> None:
+    def __init__(self, url: str, clock: Clock, destination: str) -> None:
+        self._destination = destination
         self.dialect = dialect_of(url)
         self._file = os.path.realpath(sqlite_path(url)) if self.dialect == "sqlite" else None
         self._clock = clock
@@ -62,9 +63,10 @@ class Writer:
     def _insert(self, jobs: Sequence[NewJob]) -> tuple[Any, ...]:
         rows = json.dumps([_row(together) for together in _parcels(jobs)], ensure_ascii=False)
         if self.dialect == "sqlite":
-            return (sql("sqlite")["insert"], rows, now_by(self._clock))
+            return (sql("sqlite")["insert"], rows, now_by(self._clock), self._destination)
         now = self._clock.now()
-        return (sql("postgresql")["insert"], rows, None if now is None else now.isoformat())
+        at = None if now is None else now.isoformat()
+        return (sql("postgresql")["insert"], rows, at, self._destination)
 
     def _check_dialect(self, lent: Lent | AsyncLent) -> None:
         if lent.dialect != self.dialect:

@@ -6,9 +6,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TypeAlias
 
-from penstock.engine import Engine, Judge, Rescued, Sample, Settlement
+from penstock.engine import Engine, Expired, Judge, Rescued, Sample, Settlement
 from penstock.engine.counting import MAX_SAMPLES
 from penstock.feed import events as live
 from penstock.feed.publisher import Publisher
@@ -124,7 +125,27 @@ class Account:
             events.ended(held, outcome, None, self._now())
             if self._tally is not None:
                 self._tally.taken_back(held.queue, held.task, outcome)
+        if self._feed.on:
+            await self._tell_of_rescue([judged[job.id] for job in rescued])
         return rescued
+
+    async def _tell_of_rescue(self, judged: Sequence[tuple[Held, Outcome]]) -> None:
+        """Whose a job is, the engine does not say with those that it takes back."""
+        with suppress(EngineError):
+            for held, outcome in judged:
+                job = await self._engine.get(held.id)
+                owner = None if job is None else job.owner
+                if (event := live.taken_back(held, outcome, owner)) is not None:
+                    self._feed.tell(event)
+
+    def expired(self, jobs: Sequence[Expired]) -> None:
+        """Their time has passed before they began."""
+        for job in jobs:
+            events.expired(job)
+            if self._tally is not None:
+                self._tally.expired(job)
+            if self._feed.on and (event := live.expired(job)) is not None:
+                self._feed.tell(event)
 
     # -- telling ------------------------------------------------------------------------------------
     async def run(self) -> None:

@@ -14,7 +14,7 @@ import traceback
 from typing import Any
 
 from penstock import logs
-from penstock.engine import CancelOrder, Orders
+from penstock.engine import CancelOrder, Order, Orders
 from penstock.model.errors import PenstockError
 from penstock.model.redaction import redacted
 from penstock.runtime.board import Board
@@ -156,9 +156,14 @@ async def _listen(reader: asyncio.StreamReader, worker: Worker, beside: Beside |
         if "drain" in message:
             _drain(worker, beside, now=message["drain"] == "now")
         if "orders" in message:
-            given_up, cancel, paused, watched = message["orders"]
-            orders = Orders(given_up, tuple(CancelOrder(*c) for c in cancel), frozenset(paused), watched)
-            worker.obey(orders)
+            worker.obey(_orders(*message["orders"]))
+
+
+def _orders(
+    given_up: bool, cancel: list[list[str]], paused: list[str], watched: bool, order: str | None
+) -> Orders:
+    stops = tuple(CancelOrder(*each) for each in cancel)
+    return Orders(given_up, stops, frozenset(paused), watched, None if order is None else Order(order))
 
 
 async def _read(reader: asyncio.StreamReader) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from penstock.runtime import late
 from penstock.runtime.running import check_followers, completion
 from penstock.runtime.wire import Terms, end_to_wire, pack
 from penstock.tasks.errands import Errand
+from penstock.tasks.joblog import Line
 from penstock.tasks.run_link import progress_text
 from penstock.tasks.steps import lost
 from penstock.tasks.task import Task
@@ -142,6 +143,13 @@ class ChildLine:
                 raise lost(self.claim)
             self._followers = check_followers([*self._followers, job])
             self._say({"follow": job})
+
+    def logged(self, lines: list[Line]) -> None:
+        if self.copied:
+            return
+        with self._lock:
+            if not self._over:
+                self._say({"logged": lines})
 
     def completion(self, value: Any) -> Settlement:
         ran_for = time.monotonic() - self._began

@@ -232,3 +232,4 @@ class Executor:
         """End children and idle threads."""
         await self._solo.close()
         self._threads.close()
+        await self._lines.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from contextlib import AbstractAsyncContextManager
 from penstock.engine import Engine, Orders
 from penstock.model.errors import EngineError
 from penstock.runtime.board import Board
+from penstock.runtime.memory import resident
 from penstock.runtime.worker import Worker
 
 log = logging.getLogger("penstock.heart")
@@ -19,11 +21,11 @@ log = logging.getLogger("penstock.heart")
 HeartEngine = Callable[[], AbstractAsyncContextManager[Engine]]
 
 
-async def beat(engine: Engine, worker: str, board: Board) -> Orders:
+async def beat(engine: Engine, worker: str, board: Board, pid: int) -> Orders:
     """One heartbeat. The lease counts from before it was asked for: a slow answer makes it no longer."""
     asked_at = time.monotonic()
     async with asyncio.timeout(board.ttl / 3):
-        orders = await engine.beat(worker, board.ttl)
+        orders = await engine.beat(worker, board.ttl, resident(pid))
     if orders.given_up:
         board.give_up()
     else:
@@ -68,7 +70,7 @@ class Heart:
 
     async def _beat_once(self, engine: Engine) -> None:
         try:
-            orders = await beat(engine, self._worker.id, self._worker.board)
+            orders = await beat(engine, self._worker.id, self._worker.board, os.getpid())
         except (EngineError, TimeoutError) as error:
             log.warning("heartbeat missed: %s", str(error) or "no answer in time")
         else:

@@ -48,8 +48,9 @@ class InProcessWorker:
         while worker is not None:
             await self._live(worker, burst=burst)
             settled += worker.settled
-            # A worker that was given up begins again under a new id.
-            worker = await self._registered_again() if worker.expired else None
+            # A worker that was given up begins again under a new id; one that was told to stop does not.
+            begin_again = worker.expired and not worker.dismissed
+            worker = await self._registered_again() if begin_again else None
         return settled
 
     async def _registered(self) -> Worker | None:

@@ -14,9 +14,11 @@ from penstock.model.job import Claim, NewJob
 from penstock.runtime.account import Account
 from penstock.runtime.board import Board
 from penstock.runtime.errands import do_errand
+from penstock.runtime.logbook import Logbook
 from penstock.runtime.running import Running, Stop
 from penstock.runtime.wire import Terms
 from penstock.tasks.errands import Errand
+from penstock.tasks.joblog import Line as LogLine
 from penstock.tasks.run_link import progress_text
 
 log = logging.getLogger("penstock.worker")
@@ -35,7 +37,16 @@ class Lines:
         self.account = account
         self.board = board
         self.worker = worker
+        self._logbook = Logbook(engine)
         self._unkept = unkept  # queues whose completed jobs leave no record
+
+    def logged(self, running: Running, lines: list[LogLine]) -> None:
+        running.logged = lines
+        self._logbook.add(running.claim, lines)
+
+    async def close(self) -> None:
+        """Write what was logged last."""
+        await self._logbook.close()
 
     def keeps(self, claim: Claim) -> bool:
         return claim.queue not in self._unkept
@@ -128,6 +139,11 @@ class Line:
     def follow(self, job: NewJob) -> None:
         self._running.follow(job)
 
+    def logged(self, lines: list[LogLine]) -> None:
+        self._running.logged = lines
+        with contextlib.suppress(RuntimeError):  # the worker is gone, and left this thread behind
+            self._loop.call_soon_threadsafe(self._lines.logged, self._running, lines)
+
     def completion(self, value: Any) -> Settlement:
         return self._running.completion(value, keep=self._lines.keeps(self.claim))
 
@@ -157,6 +173,9 @@ class SoloLine:
 
     async def do(self, errand: Errand) -> Any:
         return await self._lines.do(self._running.claim, errand)
+
+    def logged(self, lines: list[LogLine]) -> None:
+        self._lines.logged(self._running, lines)
 
     def follow(self, job: NewJob) -> None:
         self._running.follow(job)

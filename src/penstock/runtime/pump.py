@@ -62,6 +62,7 @@ class Pump:
         self._doubtful: deque[Settlement] = deque()  # an earlier settle of these may have succeeded
         self._lost_requests: list[str] = []  # claims whose answer was lost
         self._paused: frozenset[str] = frozenset()
+        self._quiet = False  # a person has told it to claim nothing
         self.next_in: float | None = None  # seconds after which what a limit holds back may be had
         self._backoff = Backoff()
         self._looked_empty = (
@@ -132,6 +133,17 @@ class Pump:
         if queues:
             self.hand_back(self.executor.take_back(queues))
 
+    def hush(self, *, quiet: bool) -> None:
+        """A person has told it to claim nothing more, or to go on: what was not started is given back."""
+        if quiet == self._quiet:
+            return
+        self._quiet = quiet
+        self._exchanged.set()
+        if quiet:
+            self.hand_back(self.executor.take_back())
+        else:
+            self.wake()
+
     def relieve(self) -> None:
         """Asked now and then: give back what lies ready behind long jobs, and claim nothing more ahead.
 
@@ -158,8 +170,8 @@ class Pump:
 
     @property
     def exhausted(self) -> bool:
-        """Idle, and nothing more to be had: the queues are empty, or all are paused."""
-        return self.idle and (self.looked_empty or self._paused >= self._options.queues.keys())
+        """Idle, and nothing more to be had: the queues are empty, or all are paused, or it is quiet."""
+        return self.idle and (self.looked_empty or self._quiet or self._paused >= self._options.queues.keys())
 
     @property
     def told(self) -> bool:
@@ -276,7 +288,7 @@ class Pump:
             self.next_in = settled.next_in
             if not settled.claims:
                 self._looked_empty.set()
-            if self.claiming:
+            if self.claiming and not self._quiet:
                 self.executor.offer(settled.claims)
             else:
                 self.hand_back(settled.claims)
@@ -307,7 +319,7 @@ class Pump:
 
     # -- what fits ----------------------------------------------------------------------------------
     def _want(self) -> Want | None:
-        if not (self.claiming and not self.looked_empty and self._board.may_claim()):
+        if not self.claiming or self._quiet or self.looked_empty or not self._board.may_claim():
             return None
         if len(self._ends) + len(self._doubtful) > MAX_UNSETTLED:
             return None
@@ -355,7 +367,14 @@ def _outcome(running: Running, end: End, ran_for: float, worker: str) -> Outcome
             return Completed(end.result)
     claim = running.claim
     facts = Facts(
-        claim.attempt, claim.max_attempts, claim.crashes, ran_for, worker, random.random(), claim.probe
+        claim.attempt,
+        claim.max_attempts,
+        claim.crashes,
+        ran_for,
+        worker,
+        random.random(),
+        claim.probe,
+        tuple(running.logged or ()),
     )
     outcome = decide(facts, end, running.policy)
     if needs and isinstance(outcome, Completed | Retried | Failed):

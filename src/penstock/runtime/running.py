@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
     from asyncio import Task as AsyncTask
 
+    from penstock.tasks.joblog import Line
     from penstock.tasks.task import Task
 
 
@@ -47,6 +48,7 @@ class Running:
         "committed",
         "deadline",
         "handle",
+        "logged",
         "loop",
         "policy",
         "settled",
@@ -73,6 +75,7 @@ class Running:
         self.settled = False
         self.committed = False  # the handler has settled the run in its own transaction
         self.answered = False  # and set its result there
+        self.logged: list[Line] | None = None  # what it has logged; most log nothing
         self.then: list[NewJob] | None = None  # jobs to be put in when the run completes; most have none
 
     def begin(self) -> None:

@@ -22,12 +22,13 @@ from penstock.runtime.guard import kill_group
 from penstock.runtime.warm import Warm
 from penstock.runtime.wire import MAX_LINE, Terms, end_from_wire, job_from_wire, pack, unpack
 from penstock.tasks.errands import Errand
+from penstock.tasks.joblog import Line
 
 log = logging.getLogger("penstock.worker")
 
 START = 60.0  # seconds that a child gets to be ready, or to take up a job: an app may be slow to load
 MAX_IDLE = 4  # children kept for the next jobs
-_SAYS = ("progress", "errand", "follow", "committed", "end")  # what a child may say of its run
+_SAYS = ("progress", "errand", "follow", "committed", "logged", "end")  # what a child may say of its run
 STARTS = os.cpu_count() or 1  # children starting at the same time: an app may be slow to load
 
 
@@ -49,6 +50,9 @@ class Listener(Protocol):
 
     def follow(self, job: NewJob) -> None:
         """This job is to be put in when it completes."""
+
+    def logged(self, lines: list[Line]) -> None:
+        """What it has logged so far."""
 
     def committed(self, *, answered: bool) -> None:
         """It has settled the run itself, and may have set its result."""
@@ -170,6 +174,8 @@ class Child:
                     self._writer.write(pack({"answered": self._token, "number": message["number"], **answer}))
                 elif "committed" in message:
                     listener.committed(answered=message["committed"])
+                elif "logged" in message:
+                    listener.logged(message["logged"])
                 else:
                     listener.follow(job_from_wire(message["follow"]))
             return end_from_wire(message["end"])

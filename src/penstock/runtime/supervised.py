@@ -13,7 +13,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
-from penstock.engine import Engine, Orders, WorkerInfo
+from penstock.engine import Engine, Order, Orders, WorkerInfo
+from penstock.feed.publisher import Publisher
 from penstock.logs import LogFormat
 from penstock.model.errors import EngineError
 from penstock.model.states import State
@@ -23,6 +24,7 @@ from penstock.runtime.board import Board
 from penstock.runtime.heart import beat
 from penstock.runtime.solo import how_it_ended
 from penstock.runtime.wire import MAX_LINE, pack, unpack
+from penstock.telemetry import gone
 
 log = logging.getLogger("penstock.supervisor")
 
@@ -57,6 +59,7 @@ class Supervised:
         self._metrics = True
         self._began_at: float | None = None  # it was registered and told to go
         self._drain: str | None = None
+        self.dismissed = False  # an operator has told it to stop: no other takes its place
         self._leaving: str | None = (
             None  # why, once it has said so itself; its exit code may be a job's doing
         )
@@ -164,10 +167,11 @@ class Supervised:
             log.warning("something that worker %s started still lives", worker.name)
 
     async def _beat_on(self, engine: Engine, board: Board, worker: str) -> None:
+        assert self._process is not None
         while True:
             pause = min(2.0, board.ttl / 3)
             try:
-                orders = await beat(engine, worker, board)
+                orders = await beat(engine, worker, board, self._process.pid)
                 self._pass_on(orders)
                 if orders.given_up:
                     self.drain(now=True)
@@ -181,7 +185,10 @@ class Supervised:
         if orders != self._last_orders:
             self._last_orders = orders
             told = [orders.given_up, list(orders.cancel), sorted(orders.paused), orders.watched]
-            self._tell({"orders": told})
+            self._tell({"orders": [*told, orders.order]})
+        if orders.order is Order.STOP and not self.dismissed:
+            self.dismissed = True
+            self.drain(now=False)
 
     _last_orders = Orders()
 
@@ -192,11 +199,16 @@ class Supervised:
         else:
             log.error("worker %s died: %s", worker.name, how_it_ended(code))
         begun = board.begun()
-        account = Account(engine, counts=self._metrics)
+        feed = Publisher(engine)
+        await feed.look()
+        account = Account(engine, counts=self._metrics, feed=feed)
         rescued = await _insist(
             lambda: account.rescue(lambda judge: engine.rescue_worker(worker.id, begun, judge)), board.ttl
         )
         await account.tell()
+        if not self.ended_well:
+            await gone.remember(engine, worker.id, how_it_ended(code), rescued, worker.name)
+        await feed.last_words()
         if rescued:
             log.warning("%d jobs of worker %s were taken back", len(rescued), worker.name)
         for job in rescued:

@@ -82,11 +82,16 @@ class Supervisor:
         backoff = Backoff(first=0.1, cap=10.0)
         while not self._stopping.is_set():
             anew = self._anew
-            if await self._live_one() or await _within(anew, backoff.next()):
+            worker = await self._live_one()
+            if worker.dismissed:
+                log.info("an operator has stopped that worker; no other is started in its place")
+                return
+            at_once = worker.ended_well or worker.worked >= STEADY
+            if at_once or await _within(anew, backoff.next()):
                 backoff.reset()
 
-    async def _live_one(self) -> bool:
-        """One worker process, from start to burial; whether the next may start at once."""
+    async def _live_one(self) -> Supervised:
+        """One worker process, from start to burial."""
         options = self._options
         worker = Supervised(options.app_ref, options.wishes, options.log_level, options.log_format)
         self._workers.append(worker)
@@ -108,7 +113,7 @@ class Supervisor:
         finally:
             self._has_begun()
             self._workers.remove(worker)
-        return worker.ended_well or worker.worked >= STEADY
+        return worker
 
     def _has_begun(self) -> bool:
         """Whether a worker ever began: the app and its engine were good then, so what is wrong may pass."""

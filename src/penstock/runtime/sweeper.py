@@ -18,6 +18,7 @@ from penstock.runtime.backoff import jittered
 from penstock.runtime.options import WorkerOptions
 from penstock.tasks.registry import Registry
 from penstock.tasks.spec import retentions, unshelved
+from penstock.telemetry import gone
 
 log = logging.getLogger("penstock.sweeper")
 
@@ -103,10 +104,15 @@ class Sweeper:
             log.warning(
                 "rescued job %s (%s) from lost worker %s: %s", job.id, job.task, job.worker, job.state
             )
+        for worker in sorted({job.worker for job in rescued}):
+            held = [job for job in rescued if job.worker == worker]
+            await gone.remember(self._engine, worker, "its heartbeat was not seen any more", held)
         return 0.0 if len(rescued) >= STEP else jittered(min(10.0, self._options.lease / 6))
 
     async def expire(self) -> float:
-        return 0.0 if await self._engine.expire(STEP) >= STEP else jittered(30.0)
+        expired = await self._engine.expire(STEP)
+        self._account.expired(expired)
+        return 0.0 if len(expired) >= STEP else jittered(30.0)
 
     async def prune(self) -> float:
         removed = [await self._engine.prune(_all_day(kept), STEP) for kept in await self._retentions()]

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import uuid4
 
 from penstock.alerts.watch import AlertWatch
-from penstock.engine import Engine, Orders, WorkerInfo
+from penstock.engine import Engine, Order, Orders, WorkerInfo
 from penstock.feed.publisher import WorkerPublisher
 from penstock.model.decide import End
 from penstock.model.errors import EngineError
@@ -67,6 +67,7 @@ class Worker:
         self._watchdog = Watchdog(self._on_the_loop)
         self._stopping = asyncio.Event()
         self._now = asyncio.Event()
+        self.dismissed = False  # an operator has told it to stop: no other takes its place
         self.recycle = False  # too many runs do not stop: only a new process helps
 
     def info(self) -> WorkerInfo:
@@ -103,6 +104,11 @@ class Worker:
             else:
                 self._pump.hand_back(self.executor.take_back(token=order.token))
         self._pump.pause(orders.paused)
+        self._pump.hush(quiet=orders.order is Order.QUIET)
+        if orders.order is Order.STOP and not self.dismissed:
+            log.info("told to stop by an operator: what runs may finish, nothing more is claimed")
+            self.dismissed = True
+            self.drain()
         self._feed.watched(orders.watched)
         self.account.look()
 

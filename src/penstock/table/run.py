@@ -60,6 +60,9 @@ class Run:
         if self._taken.made:
             await self._complete(None)
             return
+        if self._taken.unreadable is not None:
+            await self._unreadable(self._taken.unreadable)
+            return
         context = self._context()
         try:
             output = await self._handle(context)
@@ -132,6 +135,13 @@ class Run:
             return Ending(status=self._table.words.failed, error=error)
         log.warning("%s failed (%s), again in %.1f s: %s", self._name, try_of, outcome.delay, error)
         return Ending(status=self._table.words.queued, error=error, delay=round(outcome.delay, 3))
+
+    async def _unreadable(self, why: str) -> None:
+        """No attempt would read it: it fails without one."""
+        error = f"the row cannot be read: {why}"
+        log.error("%s failed for good: %s", self._name, error)
+        if not await self._end(Ending(status=self._table.words.failed, error=error)):
+            self._lost()
 
     async def _stopped(self) -> None:
         """Handed back as if it had never been taken, unless its handler goes on."""

@@ -30,6 +30,13 @@ class Taken:
     attempt: int
     made: bool  # its output was there when it was claimed
     row: Row
+    unreadable: str | None = None  # why its handler cannot have it
+
+
+class Unreadable(NamedTuple):
+    """In the place of a value that the database holds and its driver cannot read."""
+
+    why: str
 
 
 class Ready(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired
 
 from penstock.model.errors import InvalidArguments, InvalidOption, InvalidValue, Problem, ValueTooLarge
 from penstock.model.values import dumps
-from penstock.tasks.problems import field_names, problems_of
+from penstock.tasks.problems import MOST, field_names, problems_of, too_many
 from penstock.tasks.shapes import fingerprint, is_plain, json_form
 from penstock.tasks.signature import Signature
 
@@ -37,13 +37,18 @@ class Arguments:
     def encode(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """The payload as JSON text, and the validated values; InvalidArguments names every misfit."""
         codec = self._codec
+        given = self._bind(args, kwargs) if args else kwargs
+        if len(given) > len(self._signature.names) + MOST:
+            raise InvalidArguments(self._task, too_many(given, self._signature.names))
         try:
-            values = codec.from_python(self._bind(args, kwargs) if args else kwargs)
+            values = codec.from_python(given)
         except codec.misfit as error:
             problem = self._misfit(error)
+        except Exception as error:  # noqa: BLE001 - a validator or constructor of the user's own types
+            problem = self._raised(error)
         else:
             return (self._plain(values) if codec.is_plain else self._serialised(values)), values
-        # Raised out here, so that pydantic's error, which quotes values, does not travel along.
+        # Raised out here, so that an error that quotes values does not travel along.
         raise problem
 
     def decode(self, text: str) -> dict[str, Any]:
@@ -59,8 +64,7 @@ class Arguments:
                 raise InvalidValue(f"the stored payload of task {self._task!r} is not JSON") from None
             problem = self._misfit(error)
         except Exception as error:  # noqa: BLE001 - a validator or constructor of the user's own types
-            told = f"cannot be read: their type raised {type(error).__name__}"
-            problem = InvalidArguments(self._task, [Problem("arguments", told)])
+            problem = self._raised(error)
         raise problem
 
     @cached_property
@@ -107,11 +111,15 @@ class Arguments:
         codec = self._codec
         try:
             back = codec.from_json(text)
-        except codec.misfit:
+        except Exception:  # noqa: BLE001 - as in `decode`
             back = {}
         told = "does not come back equal from JSON; give it a type that does, or pass a reference"
         if changed := [name for name in values if name not in back or back[name] != values[name]]:
             raise InvalidArguments(self._task, [Problem(name, told) for name in changed])
+
+    def _raised(self, error: Exception) -> InvalidArguments:
+        told = f"cannot be read: their type raised {type(error).__name__}"
+        return InvalidArguments(self._task, [Problem("arguments", told)])
 
     def _misfit(self, error: ValidationError) -> InvalidArguments:
         return InvalidArguments(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,10 @@ from penstock.model.errors import InvalidOption
 from penstock.model.job import Claim, Job
 from penstock.model.names import check_text
 from penstock.model.priority import Priority
+from penstock.model.redaction import redacted
 from penstock.model.states import State
 from penstock.tasks.effects import key_for
+from penstock.tasks.joblog import JobLog
 from penstock.tasks.run_link import RunLink
 from penstock.tasks.steps import Steps, lost
 from penstock.tasks.transaction import NEEDS_ONE, BaseTransaction
@@ -70,8 +73,17 @@ class BaseContext:
     def log(self) -> JobLogger:
         """A logger whose records name the job, its task, its queue and the attempt."""
         if self._log is None:
-            self._log = JobLogger(self._link.claim)
+            self._log = JobLogger(self._link.claim, self._kept_log())
         return self._log
+
+    def _kept_log(self) -> JobLog:
+        clean = redacted if self._task is None else self._task.cleaner(self._link.claim.args)
+        return JobLog(clean, self._link.logged)
+
+    def tell_log(self) -> None:
+        """Have what was logged kept."""
+        if self._log is not None:
+            self._log.kept.tell()
 
     def enqueue(self, call: Call[Any]) -> None:
         """Put a job in together with the end of this run, where it completes; else nothing is put in."""
@@ -141,7 +153,8 @@ class BaseContext:
 class JobLogger(logging.LoggerAdapter[logging.Logger]):
     """Logs to `penstock.task.<name>`, with the job in every record."""
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: Claim, kept: JobLog) -> None:
+        self.kept = kept
         fields = {
             "job_id": claim.id,
             "job_name": claim.task,
@@ -150,9 +163,25 @@ class JobLogger(logging.LoggerAdapter[logging.Logger]):
         }
         super().__init__(logging.getLogger(f"penstock.task.{claim.task}"), fields)
 
+    def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
+        """Log, and keep what is no mere detail."""
+        kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1  # the caller's own line, not this one
+        super().log(level, msg, *args, **kwargs)
+        if level >= logging.INFO:
+            self.kept.add(level, msg, args, _error_of(kwargs.get("exc_info")))
+
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}
         return msg, kwargs
+
+
+def _error_of(exc_info: Any) -> BaseException | None:
+    if isinstance(exc_info, BaseException):
+        return exc_info
+    if isinstance(exc_info, tuple):
+        found: BaseException | None = exc_info[1]
+        return found
+    return sys.exception() if exc_info else None
 
 
 def _snapshot(claim: Claim, worker: str) -> Job:

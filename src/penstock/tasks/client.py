@@ -23,6 +23,7 @@ R = TypeVar("R")
 
 FIRST_LOOK = 0.004  # seconds before a job is looked at again; grows by half each time
 LAST_LOOK = 1.0
+_NOT_COME = "has not come out of the outbox, was rolled back, or was a duplicate of another there,"
 
 
 class Putting(Protocol):
@@ -219,7 +220,7 @@ async def _look_until(
         if deadline is not None:
             left = deadline - time.monotonic()
             if left <= 0:
-                state = f"is {job.state}" if job else "has not come out of the outbox, or was rolled back,"
+                state = f"is {job.state}" if job else _NOT_COME
                 raise ResultTimeout(f"job {job_id} {state} after {timeout:g} s; it goes on, ask again")
             wait = min(wait, left)
         await asyncio.sleep(wait)

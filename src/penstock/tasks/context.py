@@ -41,6 +41,7 @@ class Context(BaseContext):
 
     async def progress(self, percent: float, message: str = "") -> None:
         """Tell how far the run is, from 0 to 100. It is for people who watch: it never fails the run."""
+        self.tell_log()
         if self._may_tell() and (told := _told(self._link.claim, percent, message)):
             await self._link.progress(*told)
 
@@ -125,6 +126,7 @@ class SyncContext(BaseContext):
 
     def progress(self, percent: float, message: str = "") -> None:
         """Tell how far the run is, from 0 to 100. It is for people who watch: it never fails the run."""
+        self.tell_log()
         if self._may_tell() and (told := _told(self._link.claim, percent, message)):
             self._link.progress_sync(*told)
 

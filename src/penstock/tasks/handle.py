@@ -94,8 +94,8 @@ class JobHandle(Generic[R_co]):
                 raise
             raise JobNotFound(
                 f"there is no record of job {self.id}: the transaction in which it was enqueued is not "
-                "committed yet, or was rolled back; or it is still in the outbox; or it has ended and been "
-                "pruned"
+                "committed yet, or was rolled back; or it is still in the outbox, or was found to be a "
+                "duplicate there; or it has ended and been pruned"
             ) from None
 
     def _read(self, job: Job) -> R_co:

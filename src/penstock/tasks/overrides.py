@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from penstock.model.errors import InvalidOption, InvalidValue
+from penstock.model.names import check_name
 from penstock.model.retry import PolicyName, Retry
 from penstock.model.values import dumps, loads
 from penstock.tasks.inherit import INHERIT, Inherited, RetryOption, time_limit
 from penstock.telemetry.tracing import CARRIED
 
 MAX_OPTIONS_BYTES = 4_096
+MAX_TAGS = 10
 
 
 class Overrides(NamedTuple):
-    """A call's own retry policy and timeout, where it has any."""
+    """A call's own retry policy and timeout, where it has any, and its tags."""
 
     retry: RetryOption | None = None
     timeout: float | Inherited | None = INHERIT
+    tags: tuple[str, ...] = ()
 
 
-def write(retry: RetryOption | None, timeout: float | Inherited | None) -> str | None:
+def write(
+    retry: RetryOption | None, timeout: float | Inherited | None, tags: tuple[str, ...] = ()
+) -> str | None:
     """The overrides as JSON text for `NewJob.options`; None where there are none."""
     options: dict[str, Any] = {}
     if retry is not None:
         options["retry"] = _plain(retry) if isinstance(retry, Retry) else _bare(retry)
     if timeout is not INHERIT:
         options["timeout"] = timeout
+    if tags:
+        options["tags"] = list(tags)
     return dumps(options, MAX_OPTIONS_BYTES, "options") if options else None
+
+
+def check_tags(given: Sequence[str]) -> tuple[str, ...]:
+    """Each once, in their order."""
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise InvalidOption("tags= takes a list of words: tags=['billing']")
+    tags = tuple(dict.fromkeys(check_name("tag", tag) for tag in given))
+    if len(tags) > MAX_TAGS:
+        raise InvalidOption(f"a job has {MAX_TAGS} tags at most, not {len(tags)}")
+    return tags
 
 
 def _bare(retry: PolicyName | int) -> str | int:
@@ -57,7 +75,7 @@ def _read(stored: Any) -> Overrides:
         raise InvalidOption("they are not an object")
     if unknown := stored.keys() - {*Overrides._fields, *CARRIED}:
         raise InvalidOption(f"there is no option {min(unknown)!r}")
-    return Overrides(_retry(stored.get("retry")), _timeout(stored))
+    return Overrides(_retry(stored.get("retry")), _timeout(stored), check_tags(stored.get("tags") or ()))
 
 
 def _timeout(stored: dict[str, Any]) -> float | Inherited | None:

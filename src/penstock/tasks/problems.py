@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from penstock.model.errors import Problem
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
+
+MOST = 50  # problems that are told of one payload
+MOST_LOOKED_AT = 2_000  # pydantic can only tell all that it has found, which takes long
+LONGEST = 100  # characters of a name that somebody sent
 
 # Messages of these types quote the input, or come from the user's own validators and may do so.
 _TELLTALE = frozenset({
@@ -20,17 +25,26 @@ _TELLTALE = frozenset({
 
 
 def problems_of(error: ValidationError, names: Sequence[str], fields: Iterable[str]) -> list[Problem]:
-    """One problem per error; `fields` are the names that belong to the schema and not to the payload."""
+    """What is wrong, up to a bound; `fields` are the names of the schema, not those of the payload."""
+    if (count := error.error_count()) > MOST_LOOKED_AT:
+        return [Problem("arguments", f"have {count:,} problems; see the task's signature")]
     known = frozenset(fields) | frozenset(names)
-    return [
-        Problem(_place(found["loc"], known), _remedy(found, names))
-        for found in error.errors(include_url=False, include_context=False, include_input=False)
-    ]
+    found = error.errors(include_url=False, include_context=False, include_input=False)
+    told = [Problem(_place(each["loc"], known), _remedy(each, names)) for each in found[:MOST]]
+    if more := len(found) - len(told):
+        told.append(Problem("arguments", f"have {more:,} more problems"))
+    return told
+
+
+def too_many(given: Iterable[str], names: Sequence[str]) -> list[Problem]:
+    """What to say where far more names are given than there are: pydantic would look at each."""
+    strange = islice((name for name in given if name not in names), MOST)
+    return [Problem(name[:LONGEST], unknown(name, names)) for name in strange]
 
 
 def unknown(name: str, names: Sequence[str]) -> str:
     """What to say of an argument that the task does not take."""
-    close = get_close_matches(name, names, 1)
+    close = get_close_matches(name, names, 1) if len(name) <= LONGEST else []
     hint = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(names) or 'no arguments'}"
     return f"is not an argument of this task; {hint}"
 
@@ -48,7 +62,7 @@ def field_names(schema: Any) -> set[str]:
 
 def _place(loc: tuple[int | str, ...], known: frozenset[str]) -> str:
     if len(loc) == 1:
-        return str(loc[0])
+        return str(loc[0])[:LONGEST]
     place = ""
     for part in loc:
         if isinstance(part, int):

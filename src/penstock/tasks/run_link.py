@@ -11,6 +11,7 @@ from penstock.model.failure import shorten
 from penstock.model.job import Claim, NewJob
 from penstock.model.values import dumps
 from penstock.tasks.errands import Errand
+from penstock.tasks.joblog import Line
 
 MAX_PROGRESS_BYTES = 4_096
 # In characters, longest first. One takes up to six bytes of JSON, so the last fits whatever it holds.
@@ -58,6 +59,9 @@ class RunLink(Protocol):
 
     def follow(self, job: NewJob) -> None:
         """Put this job in when the run completes."""
+
+    def logged(self, lines: list[Line]) -> None:
+        """Keep what the run has logged so far: best effort, and without waiting. From any thread."""
 
     def completion(self, value: Any) -> Settlement:
         """The end of this run as completed with this result, and with what follows from it."""

@@ -116,7 +116,7 @@ def _template(call: Call[Any], options: ScheduleOptions) -> NewJob:
     names = ("priority", "owner", "retry", "timeout", "expire_after")
     plan = task.using(**{name: options[name] for name in names if name in options})._plan  # type: ignore[literal-required]
     own = overrides.read(job.options) if job.options else overrides.Overrides()
-    plan = task.overridden(plan, own.retry, own.timeout)
+    plan = task.overridden(plan, own.retry, own.timeout, own.tags or None)
     chosen = {name: getattr(plan, name) for name in ("max_attempts", "options")}
     for name in ("priority", "owner", "expire_after"):
         by_call = getattr(job, name)

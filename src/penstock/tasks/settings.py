@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from penstock.logs import LogFormat
+from penstock.model.access import MAX_QUOTA
 from penstock.model.errors import MAX_SECONDS, InvalidOption
 from penstock.model.retry import Retry
 from penstock.model.values import MAX_ARGS_BYTES, MAX_RESULT_BYTES
@@ -33,6 +34,9 @@ class Settings(BaseModel):
         min_length=1,
     )
     outbox: str | None = Field(default=None, repr=False, min_length=1)  # the URL of the user's own database
+    outbox_name: str | None = Field(
+        default=None, min_length=1, max_length=255
+    )  # in the tables of the outbox, in the place of the engine's address
     keep_outbox_for: float = Field(default=DAY, ge=0, le=MAX_SECONDS)  # seconds since the dispatch
     ledger: str | None = Field(default=None, repr=False, min_length=1)  # URL of a database beside Redis
     schema_name: str = Field(default="penstock", validation_alias=_named("PENSTOCK_SCHEMA"))
@@ -84,6 +88,9 @@ class Settings(BaseModel):
     health_stalled: int = Field(default=5_000, ge=0)  # and stalled
     health_stalled_after: float = Field(default=300.0, ge=1, le=MAX_SECONDS)  # seconds in which nothing moves
     health_error_rate: float = Field(default=0.10, ge=0, le=1)  # of what ended in the last minute
+    max_waiting: int | None = Field(
+        default=100_000, ge=1, le=MAX_QUOTA
+    )  # unfinished jobs of one owner, beyond which HTTP refuses more
     max_args_bytes: int = Field(default=MAX_ARGS_BYTES, ge=2)
     max_result_bytes: int = Field(default=MAX_RESULT_BYTES, ge=2)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 from penstock.lent import AsyncConnection, Lent, SyncConnection, lent
+from penstock.model.access import check_owner
 from penstock.model.errors import Disabled, Duration, InvalidOption, in_seconds
 from penstock.model.job import RECORD, NewJob, Window
 from penstock.model.names import check_text
@@ -74,6 +75,7 @@ class Options(TypedDict, total=False):
     expire_after: Duration | None
     unique: UniqueOption | None
     order: str | None
+    tags: Sequence[str] | None
 
 
 class Sendable(Generic[P, R]):
@@ -117,6 +119,7 @@ class Sendable(Generic[P, R]):
         expire_after: Duration | None = None,
         unique: UniqueOption | None = None,
         order: str | None = None,
+        tags: Sequence[str] | None = None,
     ) -> Using[P, R] | UsingAsyncConnection[P, R]:
         """The same task with other options for the calls made through it; what is not given stays.
 
@@ -129,14 +132,14 @@ class Sendable(Generic[P, R]):
         given: dict[str, Any] = {
             "delay": None if delay is None else in_seconds("delay", delay),
             "priority": None if priority is None else Priority.of(priority),
-            "owner": None if owner is None else check_text("owner", owner),
+            "owner": None if owner is None else check_owner(owner),
             "key": None if key is None else check_text("key", key),
             "expire_after": None if expire_after is None else in_seconds("expire_after", expire_after),
             "window": None if unique is None else window_of(f"task {self._task.name!r}", unique),
             "order": None if order is None else check_text("order", order),
         }
         plan = replace(self._plan, **{name: value for name, value in given.items() if value is not None})
-        using = Using(self._task, self._task.overridden(plan, retry, timeout))
+        using = Using(self._task, self._task.overridden(plan, retry, timeout, tags))
         if connection is None:
             return using
         found = lent(connection)
@@ -213,16 +216,26 @@ class Task(Sendable[P, R]):
 
     async def run(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run an async handler with decoded arguments."""
-        handling = self.fn(Context(link, self), **args) if self.takes_context else self.fn(**args)
-        if not tracing.is_on():
-            return await handling
-        with tracing.running(link.claim):
-            return await handling
+        ctx = Context(link, self) if self.takes_context else None
+        handling = self.fn(**args) if ctx is None else self.fn(ctx, **args)
+        try:
+            if not tracing.is_on():
+                return await handling
+            with tracing.running(link.claim):
+                return await handling
+        finally:
+            if ctx is not None:
+                ctx.tell_log()
 
     def run_sync(self, link: RunLink, args: dict[str, Any]) -> Any:
         """Run a sync handler with decoded arguments."""
-        with tracing.running(link.claim) if tracing.is_on() else nullcontext():
-            return self.fn(SyncContext(link, self), **args) if self.takes_context else self.fn(**args)
+        ctx = SyncContext(link, self) if self.takes_context else None
+        try:
+            with tracing.running(link.claim) if tracing.is_on() else nullcontext():
+                return self.fn(**args) if ctx is None else self.fn(ctx, **args)
+        finally:
+            if ctx is not None:
+                ctx.tell_log()
 
     def closed(self) -> str | None:
         """Why its jobs must not run now; None while the gates of the task and its queue are open."""
@@ -268,17 +281,24 @@ class Task(Sendable[P, R]):
         )  # fmt: skip
         return Call(self, job)
 
-    def overridden(self, plan: Plan, retry: RetryOption | None, timeout: Duration | Inherited | None) -> Plan:
-        """`plan` with another retry policy or timeout, which travel with the job."""
-        if retry is None and timeout is INHERIT:
+    def overridden(
+        self,
+        plan: Plan,
+        retry: RetryOption | None,
+        timeout: Duration | Inherited | None,
+        tags: Sequence[str] | None = None,
+    ) -> Plan:
+        """`plan` with another retry policy or timeout, or other tags, which travel with the job."""
+        if retry is None and timeout is INHERIT and tags is None:
             return plan
         before = overrides.read(plan.options) if plan.options else overrides.Overrides()
         limit = before.timeout if timeout is INHERIT else time_limit("timeout", timeout)
         chosen = before.retry if retry is None else retry
+        words = before.tags if tags is None else overrides.check_tags(tags)
         tries = policy(chosen, self.retry)
         if self.takes_context:
             self._effects_for(tries, nearest(limit, self.timeout))  # refuses what is too short for these
-        return replace(plan, max_attempts=tries.attempts, options=overrides.write(chosen, limit))
+        return replace(plan, max_attempts=tries.attempts, options=overrides.write(chosen, limit, words))
 
     def effects_for(self, options: str | None) -> float:
         """The seconds for which the effects of a job with these stored options are remembered."""

@@ -12,6 +12,10 @@ MEMORY = ":memory:"
 _REDIS = ("redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 _SCHEMES = ("sqlite", "postgresql", "postgres", *_REDIS)
 
+_PORTS = {"postgres": "5432", "redis+sentinel": "26379"}
+_LOCAL = {"": "localhost", "127.0.0.1": "localhost", "[::1]": "localhost"}
+_WHERE = ("host", "hostaddr", "port", "dbname", "service")  # options of libpq that say where
+
 _PASSWORD = re.compile(r"(//[^/@:]*):[^?]*@")
 _QUERY = re.compile(r"([?&][^=&]*(?:password|secret|token|key)[^=&]*)=[^&]*", re.IGNORECASE)
 
@@ -64,6 +68,29 @@ def check_outbox(url: str, outbox: str) -> None:
 
 def _file(url: str) -> str:
     return os.path.realpath(sqlite_path(url))
+
+
+def place_of(url: str, schema: str) -> str:
+    """Where the jobs of an app live, the same however the URL is written: without its secrets and options."""
+    if is_sqlite(url):
+        return f"sqlite {_file(url)}"
+    scheme, _, rest = url.partition("://")
+    kind = scheme.replace("rediss", "redis").replace("postgresql", "postgres")
+    address, _, options = rest.partition("?")
+    user, _, address = address.rpartition("@")  # a password may hold a slash
+    hosts, _, name = address.partition("/")
+    port = _PORTS.get(kind, "6379")
+    default = "0" if kind == "redis" else user.partition(":")[0]
+    named = [option for option in sorted(options.split("&")) if option.partition("=")[0] in _WHERE]
+    shown = ",".join(sorted(_host(host, port) for host in hosts.split(",")))
+    return " ".join([f"{kind} {shown}/{name or default}", *named, schema])
+
+
+def _host(text: str, port: str) -> str:
+    host, found, given = text.lower().rpartition(":")
+    if not found or given.endswith("]"):  # the colons of an address of IPv6
+        host, given = text.lower(), port
+    return f"{_LOCAL.get(host, host)}:{given or port}"
 
 
 def is_sqlite(url: str) -> bool:

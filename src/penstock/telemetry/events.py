@@ -8,11 +8,12 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from penstock.engine import Expired
 from penstock.logs import JOBS, headline, instant, one_line
 from penstock.model.failure import HANDLING, FailureClass, shorten
 from penstock.model.job import Claim, Enqueued, Held, NewJob
 from penstock.model.outcome import Outcome, Released
-from penstock.model.states import State, Status
+from penstock.model.states import State, Status, status_of
 from penstock.model.values import readable
 
 log = logging.getLogger(JOBS)
@@ -86,6 +87,17 @@ def ended(claim: Claim | Held, outcome: Outcome, ran_for: float | None, at: floa
         fields["metadata"] = metadata
     event = _EVENTS.get(outcome.state, "retrying")
     _tell(level, event, claim.queue, claim.task, claim.id, fields, _details(claim, outcome, fields))
+
+
+def expired(job: Expired) -> None:
+    """A job's time passed before it began, and it is over."""
+    if not job.state.finished:
+        return
+    level = logging.ERROR if job.state is State.FAILED else logging.WARNING
+    why = "the jobs for which it waits had not ended by its deadline" if job.missed else "its expiry passed"
+    event = _EVENTS[job.state]
+    fields = {"previous_status": Status.PENDING, "status": status_of(job.state, started=False)}
+    _tell(level, event, job.queue, job.task, job.id, fields | {"metadata": {"reason": why}}, f": {why}")
 
 
 def _level(outcome: Outcome) -> int:

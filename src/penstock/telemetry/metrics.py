@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from penstock.engine import Engine, Minute, QueueState, Sample
+from penstock.engine.counting import QUARTER
 from penstock.model.errors import InvalidOption, PenstockError
 from penstock.model.histogram import BUCKETS, quantile
 from penstock.model.states import State
 
 MINUTE = 60.0
 WINDOW = 60.0  # seconds that are looked back on
+LATELY = 30  # steps of the last hour
 
 Span: TypeAlias = Literal["hour", "day", "week"]
 Sums: TypeAlias = dict[str, float]
@@ -45,6 +47,8 @@ class Counted:
     rescued: float = 0.0  # jobs taken back from workers that were lost
     lost_leases: float = 0.0  # ends of runs that were refused: the job had passed on
     timed_out: float = 0.0
+    expired: float = 0.0  # jobs whose expiry passed before they could begin
+    missed_deadlines: float = 0.0  # jobs for which others were not done in time
 
     @classmethod
     def of(cls, sums: Mapping[str, float], seconds: float, **more: Any) -> Self:
@@ -60,6 +64,8 @@ class Counted:
             rescued=round(sums.get("rescued", 0.0), 3),
             lost_leases=round(sums.get("lost", 0.0), 3),
             timed_out=round(sums.get("timed_out", 0.0), 3),
+            expired=round(sums.get("expired", 0.0), 3),
+            missed_deadlines=round(sums.get("missed", 0.0), 3),
             **more,
         )
 
@@ -163,10 +169,23 @@ class Metrics:
         now = self._now().timestamp()
         first = now // step * step + step - length
         sums: list[Sums] = [{} for _ in range(round(length / step))]
-        for minute in await self._engine.series(_at(first), _at(now + MINUTE), queue):
-            k = min(int((minute.at.timestamp() - first) // step), len(sums) - 1)
-            _add(sums[k], minute.measures)
+        ask = self._engine.series if step < QUARTER else self._engine.quarters
+        for counted in await ask(_at(first), _at(now + MINUTE), queue):
+            k = min(int((counted.at.timestamp() - first) // step), len(sums) - 1)
+            _add(sums[k], counted.measures)
         return [Point.of(found, step, at=_at(first + k * step)) for k, found in enumerate(sums)]
+
+    async def lately(self) -> dict[str, list[float]]:
+        """By queue what was completed in the last hour, in LATELY equal steps, oldest first."""
+        now = self._now().timestamp()
+        step = SPANS["hour"][0] / LATELY
+        first = now // MINUTE * MINUTE + MINUTE - SPANS["hour"][0]
+        found: dict[str, list[float]] = {}
+        for minute in await self._engine.series(_at(first), _at(now + MINUTE)):
+            steps = found.setdefault(minute.queue, [0.0] * LATELY)
+            k = min(int((minute.at.timestamp() - first) // step), LATELY - 1)
+            steps[k] += minute.measures.get("completed", 0.0)
+        return found
 
     async def totals(self) -> list[Sample]:
         """All that was ever counted, by queue and task."""

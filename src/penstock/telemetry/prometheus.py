@@ -30,6 +30,8 @@ _COUNTERS = {
     "rescued": ("jobs_rescued", "Jobs taken back from workers that were lost"),
     "lost": ("leases_lost", "Ends of runs refused because the job had passed on"),
     "timed_out": ("runs_timed_out", "Runs ended because they took too long"),
+    "expired": ("jobs_expired", "Jobs whose expiry passed before they could begin"),
+    "missed": ("deadlines_missed", "Jobs for which those they wait for were not done in time"),
 }
 _HISTOGRAMS = {
     "wait": ("job_wait_seconds", "From the due time of a job to the start of its run"),

@@ -8,10 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from penstock.engine import Sample
+from penstock.engine import Expired, Sample
 from penstock.model.histogram import BOUNDS, BUCKETS
 from penstock.model.job import Claim
 from penstock.model.outcome import Cancelled, Completed, Failed, Outcome, Retried, Snoozed
+from penstock.model.states import State
 
 # Of the outcome of a run, the measure that it adds to.
 _MEASURES: dict[type[Outcome], str] = {
@@ -93,6 +94,14 @@ class Tally:
     def taken_back(self, queue: str, task: str, outcome: Outcome) -> None:
         """A job was taken back from a worker that is gone."""
         _count(self._row(queue, task).others, outcome)
+
+    def expired(self, job: Expired) -> None:
+        """A job's time passed before it began: its own, or that for which it could wait for others."""
+        counts = self._row(job.queue, job.task).others
+        counts["missed" if job.missed else "expired"] += 1
+        if job.state is State.FAILED:
+            counts["failed"] += 1
+            counts["dead"] += 1
 
     def add(self, queue: str, task: str, measure: str) -> None:
         """One more of something rare."""

@@ -28,7 +28,7 @@ class AtOnce:
 
     def __init__(self, app: Penstock) -> None:
         self._app = app
-        self._effects = SatelliteEffects(EngineClock())
+        self._effects = SatelliteEffects(EngineClock(), "sandbox")
 
     def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
         if isinstance(lent.raw, HeldConnection):  # of ctx.transaction(): the engine's own

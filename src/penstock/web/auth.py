@@ -14,7 +14,7 @@ from typing import NamedTuple
 from starlette.requests import Request
 
 from penstock.audit import Actor
-from penstock.model.access import EVERYBODY, Principal, Scope
+from penstock.model.access import Principal, Scope
 from penstock.model.errors import EngineUnavailable
 from penstock.model.hosts import is_loopback
 from penstock.ops import Ops
@@ -64,11 +64,11 @@ class TokenAuth:
         if header is not None:
             scheme, _, text = header.partition(" ")
             return await self.by_token(text.strip(" "), request) if scheme.lower() == "bearer" else None
-        cookie = request.cookies.get(COOKIE)
+        cookie = request.cookies.get(cookie_name(request))
         if cookie is not None and is_own_page(request, cookie):
             return await self._known_as(_session(cookie), lambda ops: ops.sessions.find(cookie), request)
         if self._local and is_local(request) and not await self._any_token():
-            return Principal(name=f"local:{Actor.here('http').who}", scopes=frozenset(Scope), owner=EVERYBODY)
+            return Principal(name=f"local:{Actor.here('http').who}", scopes=frozenset(Scope), all_owners=True)
         return None
 
     def forget(self, cookie: str) -> None:
@@ -107,7 +107,7 @@ class TokenAuth:
         """Once there was one, being here is not enough any more, whatever becomes of it."""
         now = time.monotonic()
         if now - self._looked_at >= KNOWN_FOR:
-            if await (await self._ops()).tokens.any():
+            if await (await self._ops()).tokens.ever():
                 self._local = False
             self._looked_at = now
         return not self._local
@@ -124,6 +124,12 @@ def _digest(text: str) -> bytes:
 async def _by_token(ops: Ops, text: str) -> Principal | None:
     found = await ops.tokens.find(text)
     return None if found is None else found.principal
+
+
+def cookie_name(request: Request) -> str:
+    """Browsers keep cookies by the host, whatever the port: two services at one machine must not meet."""
+    port = request.headers.get("host", "").rpartition(":")[2]
+    return f"{COOKIE}-{port}" if port.isascii() and port.isdigit() else COOKIE
 
 
 def is_own_page(request: Request, cookie: str) -> bool:

@@ -13,6 +13,8 @@ from penstock.model.errors import InvalidValue, ValueTooLarge
 from penstock.model.values import check, loads
 from penstock.web.refusals import Field, Refusal, invalid
 
+MOST_FIELDS = 100  # of a request; to tell what is wrong with each of very many takes long
+
 
 class StrictRequest(Request):
     """A request whose JSON every engine could store, and whose headers are read once."""
@@ -22,7 +24,10 @@ class StrictRequest(Request):
         return QuickHeaders(scope=self.scope)
 
     async def json(self) -> Any:
-        return strict(await self.body())
+        value = strict(await self.body())
+        if isinstance(value, dict) and len(value) > MOST_FIELDS:
+            raise invalid("the body has far more fields than there are")
+        return value
 
 
 class QuickHeaders(Headers):

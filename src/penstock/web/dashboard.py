@@ -60,6 +60,11 @@ async def asset(name: str) -> Response:
     )
 
 
+def is_built() -> bool:
+    """Whether there is anything to show: wheels have it, a checkout only once it is made."""
+    return _manifest() is not None
+
+
 def _page(prefix: str, made: dict[str, str]) -> str:
     api, pages = html.escape(prefix), html.escape(prefix + AT)
     return (

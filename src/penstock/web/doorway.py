@@ -15,6 +15,7 @@ from penstock.app import Penstock
 from penstock.audit import Actor
 from penstock.feed.follow import PREFIX
 from penstock.feed.reader import Feed
+from penstock.health import Pulse
 from penstock.model.access import Principal, Scope
 from penstock.model.errors import EngineError
 from penstock.model.limits import Limit, client_rate
@@ -22,8 +23,11 @@ from penstock.ops import Ops
 from penstock.web.auth import TokenAuth, is_from_here
 from penstock.web.guard import Need
 from penstock.web.limits import Limits
+from penstock.web.origins import is_foreign
+from penstock.web.quotas import Quotas
 from penstock.web.rates import Rates
 from penstock.web.refusals import Refusal, limited
+from penstock.web.seats import Seats
 from penstock.web.shapes import Why
 
 Authenticate: TypeAlias = Callable[[Request], Principal | Awaitable[Principal | None] | None]
@@ -39,14 +43,19 @@ class Doorway:
         self, app: Penstock, auth: Authenticate | None, limits: Limits, *, local: bool = False
     ) -> None:
         self.app = app
-        self._auth: Authenticate = auth or TokenAuth(self._unnamed_ops, self.hold_strangers, local=local)
+        self.pulse = Pulse()  # of the loops of this process
+        self._auth: Authenticate = auth or TokenAuth(
+            self._unnamed_ops, self.hold_strangers, local=local and not app.can_forget
+        )
         self._opening = asyncio.Lock()
         self._opened = 0
+        self.seats = Seats(limits.streams_each, limits.streams)
         self._looking = asyncio.Lock()
         self._looked_at = float("-inf")
         self._is_ready = False
         self._addresses = Rates(_limit("per_address", limits.per_address))
         self._tokens = Rates(_limit("per_token", limits.per_token))
+        self._quotas = Quotas(self._unfinished_of)
         self._wrong = Rates(_limit("wrong_tokens", limits.wrong_tokens))
 
     async def admit(self, request: Request, need: Need) -> None:
@@ -56,7 +65,7 @@ class Doorway:
         if token is not None:
             _hide(request)
         _hold(self._addresses, address)
-        if request.method != "GET" and not is_from_here(request):
+        if request.method != "GET" and _may_be_forged(request):
             raise Refusal(403, "forbidden", "a page of another site may change nothing here")
         if need.scope is None:
             return
@@ -69,9 +78,20 @@ class Doorway:
         _hold(self._tokens, principal.name, principal.rate)
         if not principal.may(need.scope):
             raise Refusal(403, "forbidden", f"this needs a token with the scope {need.scope}")
-        if not principal.sees_all and (need.everything or principal.owner is None):
+        if not principal.sees_all and (need.everything or not principal.has_owner):
             raise Refusal(403, "forbidden", "this shows the work of all owners; it needs a token for all")
+        if need.scope is Scope.ENQUEUE and not principal.sees_all:
+            await self.admit_job(principal, principal.owner)
         request.state.principal = principal
+
+    async def admit_job(self, principal: Principal, owner: str | None) -> None:
+        """Let one job more of this owner in; Refusal where it has as many as it may."""
+        most = principal.max_waiting or self.app.settings.max_waiting
+        if owner is not None and most is not None:
+            await self._quotas.admit(owner, most)
+
+    async def _unfinished_of(self, owner: str, most: int) -> int:
+        return await (await self._unnamed_ops()).unfinished_of(owner, most)
 
     def hold_strangers(self, request: Request) -> None:
         """Before the engine is asked who somebody is: not for those who were wrong again and again."""
@@ -147,6 +167,18 @@ class Doorway:
         while self._opened:
             self._opened -= 1
             await self.app.aclose()
+
+
+def _may_be_forged(request: Request) -> bool:
+    """Whether a page of another site may have made a browser ask.
+
+    To plain http browsers tell no Sec-Fetch-Site, but an Origin. By themselves they never add a bearer.
+    """
+    if not is_from_here(request):
+        return True
+    if "origin" not in request.headers or not is_foreign(request):
+        return False
+    return request.headers.get("authorization", "").partition(" ")[0].lower() != "bearer"
 
 
 def follow_token(request: Request) -> str | None:

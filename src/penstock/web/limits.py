@@ -23,6 +23,8 @@ class Limits:
     body_seconds: float = BODY_SECONDS
     per_token: str | None = "1000/s"  # noqa: S105 - a rate
     per_address: str | None = "2000/s"
+    streams: int = 1_000  # of events, open at once
+    streams_each: int = 50  # of one token, or of one job that is followed
     wrong_tokens: str | None = "30/m"  # per address
 
 

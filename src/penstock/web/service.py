@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -18,26 +19,37 @@ from penstock.web.guard import GuardedRoute
 from penstock.web.limits import BodyLimits, Limits
 from penstock.web.routes import ROUTES
 from penstock.web.shield import Shield
+from penstock.web.watching import watch_alerts
 
 TITLE = "Penstock"
 VERSION = "1"
 
 
 def make_service(
-    app: Penstock, *, auth: Authenticate | None = None, limits: Limits | None = None, local: bool = False
+    app: Penstock,
+    *,
+    auth: Authenticate | None = None,
+    limits: Limits | None = None,
+    local: bool = False,
+    watch: bool = False,
 ) -> FastAPI:
     """The HTTP service of an app, to be served or mounted in another FastAPI, Starlette or Django app.
 
     Who asks is known by a token (`penstock token create`), or by `auth`, a function from the request to a
     Principal, or to None, which is to say 401. With `local`, as in `penstock serve`, those who are at this
-    machine need no token until there is one.
+    machine need no token until there is one. With `watch`, its process looks for alerts too, as workers do,
+    so that somebody does when none of them is alive.
     """
     limits = limits or Limits()
     doorway = Doorway(app, auth, limits, local=local)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        watching = asyncio.create_task(watch_alerts(doorway)) if watch else None
         yield
+        if watching is not None:
+            watching.cancel()
+            await asyncio.wait({watching})
         await doorway.close()
 
     service = FastAPI(

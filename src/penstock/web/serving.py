@@ -1,9 +1,13 @@
-"""`penstock serve`: the service on a socket of its own."""
+"""The service on a socket of its own: `penstock serve`, and beside a worker in `penstock dev`."""
 
 from __future__ import annotations
 
+import asyncio
+import errno
+import importlib.util
 import socket
 import sys
+from typing import Literal
 
 import uvicorn
 from fastapi import FastAPI
@@ -14,7 +18,9 @@ from penstock.model.hosts import is_loopback
 from penstock.runtime import signals
 
 GRACE = 10  # seconds that requests under way get to end
+BACKLOG = 2_048  # who may wait to be let in, as uvicorn has it
 SEND_BUFFER = 65_536  # bytes that the kernel keeps for a client
+CONNECTIONS = 800  # at once: most machines let a process have 1,024 files
 NOT_TAKEN = 20_000  # milliseconds after which a client that takes nothing of what was sent is gone
 
 
@@ -30,12 +36,40 @@ async def check_address(app: Penstock, host: str) -> None:
             )
 
 
-async def serve(service: FastAPI, host: str, port: int, log_level: str) -> None:
+def listen(host: str, port: int, tries: int = 1) -> socket.socket:
+    """Whoever comes from now on waits until they are served; InvalidOption where the ports are taken."""
+    for each in range(port, min(port + tries, 65_536)):
+        door = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        hold_little(door)
+        try:
+            door.bind((host, each))
+            door.listen(BACKLOG)
+        except OSError as error:
+            door.close()
+            if error.errno != errno.EADDRINUSE:
+                raise InvalidOption(f"nobody can listen on port {each} of {host}: {error.strerror}") from None
+        else:
+            return door
+    ports = f"port {port} of {host} is" if tries == 1 else f"ports {port} to {port + tries - 1} of {host} are"
+    raise InvalidOption(f"{ports} taken by other programs; choose another: --port {port + tries}")
+
+
+def address(door: socket.socket) -> str:
+    """Where a browser finds it."""
+    host, port = door.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def serve(
+    service: FastAPI, door: socket.socket, log_level: str, connections: int = CONNECTIONS
+) -> None:
     """Serve until a signal comes."""
     config = uvicorn.Config(
         service,
-        host=host,
-        port=port,
+        http=_http(),
+        ws="none",
+        limit_concurrency=connections + 1,
         log_level=log_level.lower(),
         log_config=None,  # what it logs goes where ours goes, and is as clean
         access_log=False,
@@ -43,14 +77,22 @@ async def serve(service: FastAPI, host: str, port: int, log_level: str) -> None:
         # Who asks is who connects: a header that says otherwise could be anybody's.
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE,
-        h11_max_incomplete_event_size=16_384,
+        h11_max_incomplete_event_size=32_768,
     )
     # Uvicorn answers the signals, and raises them once more when it has ended: that is then no news.
     signals.answer_by(lambda: None)
-    with config.bind_socket() as door:
-        hold_little(door)
+    with door:
         await uvicorn.Server(config).serve([door])
     signals.ignore()
+
+
+def _http() -> type[asyncio.Protocol] | Literal["h11"]:
+    """The fast one where it is there; h11 is bounded by itself, if not in time."""
+    if importlib.util.find_spec("httptools") is None:
+        return "h11"
+    from penstock.web.wire import BoundedHttp  # noqa: PLC0415 - needs httptools
+
+    return BoundedHttp
 
 
 def hold_little(door: socket.socket) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
 
+from penstock.engine import Order
 from penstock.model.access import Scope
 from penstock.model.errors import MAX_SECONDS
 from penstock.model.names import MAX_TEXT
@@ -78,6 +79,7 @@ class NewJob(Said):
     delay: Annotated[float, Field(ge=0, le=MAX_SECONDS)] | None = None  # seconds
     priority: Literal["critical", "high", "medium", "low"] | None = None
     owner: Text | None = None  # for those who see the jobs of all
+    tags: Annotated[list[Name], Field(max_length=10)] | None = None  # words to find it by
 
 
 class Accepted(BaseModel):
@@ -106,6 +108,7 @@ class JobView(BaseModel):
     error: str | None
     owner: str | None
     key: str | None
+    tags: list[str] = []
     result: Any = None
     payload: Any = None
 
@@ -186,6 +189,7 @@ class Bulk(Why):
     failed_as: Text | None = None
     since: Instant | None = None
     until: Instant | None = None
+    cause: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] | None = None
     count: Count
     confirm: Annotated[str, Field(max_length=64)]
 
@@ -215,6 +219,11 @@ class QueueView(BaseModel):
     paused: bool
     counts: dict[State, int]
     parked: Count
+    concurrency: int | None  # at once in each worker; None: as many as it has slots
+    max_active: int | None  # over all workers
+    rate: str | None  # as it was declared
+    rate_key: str | None  # for each of these keys by itself
+    workers: Count  # alive, that claim from it
 
 
 class Queues(BaseModel):
@@ -226,6 +235,16 @@ class PausedView(BaseModel):
     paused: bool
 
 
+class RunningView(BaseModel):
+    """A job that a worker runs."""
+
+    job_id: str
+    task: str
+    queue: str
+    since: datetime | None
+    progress: dict[str, Any] | None
+
+
 class WorkerView(BaseModel):
     id: str
     name: str
@@ -235,10 +254,41 @@ class WorkerView(BaseModel):
     alive: bool
     started_at: datetime | None
     expires_at: datetime | None
+    order: Order | None  # what a person has told it to do
+    memory: int | None  # bytes
+    running: list[RunningView]  # of the latest 200 jobs that run anywhere, the longest first
+
+
+class TakenBackView(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    job_id: str
+    task: str
+    state: State  # that it was put into
+
+
+class LostView(BaseModel):
+    """A worker that was lost in the last hour, and what was taken back from it."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    name: str | None  # None: only its heartbeat was missed
+    at: datetime
+    why: str
+    rescued: Count
+    jobs: list[TakenBackView]  # the first of them
 
 
 class Workers(BaseModel):
     workers: list[WorkerView]
+    lost: list[LostView]
+
+
+class OrderedView(BaseModel):
+    id: str
+    name: str
+    order: Order | None
 
 
 class BreakerView(BaseModel):
@@ -297,6 +347,7 @@ class TickView(BaseModel):
     fired_at: datetime
     job_id: str | None
     note: str | None
+    state: State | None  # of its job; None: there is no record of one
 
 
 class ScheduleDetail(ScheduleView):
@@ -321,8 +372,15 @@ class FlowPage(BaseModel):
     next: str | None
 
 
+class FlowJobView(JobView):
+    """A job of a flow, and those it waits for."""
+
+    after: list[str]
+    blocked_by: list[str]
+
+
 class FlowDetail(FlowView):
-    jobs: list[JobView]
+    jobs: list[FlowJobView]
 
 
 class FlowCancelledView(BaseModel):
@@ -410,9 +468,33 @@ class ExplanationView(BaseModel):
     causes: list[CauseView]
 
 
+class EffectView(BaseModel):
+    """Something that was done once for the key of a job: `ctx.once`."""
+
+    name: str
+    job_id: str  # of the job that did it
+    first_at: datetime
+    expires_at: datetime
+
+
+class LogLineView(BaseModel):
+    at: datetime
+    level: str
+    text: str
+
+
+class LoggedView(BaseModel):
+    """What one attempt has logged by `ctx.log`: its latest lines."""
+
+    attempt: int
+    lines: list[LogLineView]
+
+
 class StoryView(BaseModel):
     errors: list[dict[str, Any]]
     steps: dict[str, Any]
+    effects: list[EffectView]
+    logs: list[LoggedView]
     worker: str | None
     origin: str | None
     note: str | None
@@ -421,6 +503,11 @@ class StoryView(BaseModel):
     blocked_by: list[str]
     recovered_from: str | None
     recovered_as: str | None
+    claimed_at: datetime | None  # the latest start
+    expires_at: datetime | None
+    deadline_at: datetime | None  # until when it may wait for others
+    priority: str
+    dead_letter: bool  # it has one that can be recovered, or was
     ran_for: float
     rescues: int
 
@@ -493,6 +580,8 @@ class CountedView(BaseModel):
     rescued: float
     lost_leases: float
     timed_out: float
+    expired: float
+    missed_deadlines: float
 
 
 class QueueStatsView(CountedView):

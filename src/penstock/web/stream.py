@@ -8,7 +8,7 @@ import json
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, TypeAlias
 
 from starlette.requests import ClientDisconnect
@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from penstock.feed.subscription import Heard, Resync, Subscription
 from penstock.model.errors import EngineError
+from penstock.web.refusals import Refusal
 
 HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
@@ -41,16 +42,22 @@ class EventStream(Response):
         source: Source,
         may: May,
         seconds: float,
+        seat: AbstractContextManager[None],
     ) -> None:
         super().__init__(headers=HEADERS)
         del self.headers["content-length"]
         self._listening = listening
         self._source = source
         self._may = may
+        self._seat = seat
         self._ends_at = time.monotonic() + seconds
         self._tick = min(TICK, seconds)
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+        with self._seat:
+            await self._serve(receive, send)
+
+    async def _serve(self, receive: Receive, send: Send) -> None:
         async with self._listening as listener:
             leaving = asyncio.create_task(_end_when_gone(receive, listener))
             try:
@@ -161,6 +168,10 @@ def server_is_leaving() -> bool:
 
 
 async def _end_when_gone(receive: Receive, listener: Subscription) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    listener.end()
+    try:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+    except Refusal:
+        pass  # it sends what nobody asked for; it is over all the same
+    finally:
+        listener.end()

@@ -42,6 +42,7 @@ def job_view(principal: Principal, found: Job | Record) -> JobView:
         error=record.error_message,
         owner=record.owner,
         key=shown_key(principal, record.idempotency_key, record.id),
+        tags=list(job.tags) if job else [],
         **private,
     )
 

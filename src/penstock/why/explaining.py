@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from penstock.engine import Order, WorkerInfo
 from penstock.model.job import Job
 from penstock.model.lanes import misfits_of
 from penstock.model.outcome import UNKNOWN_TASK
@@ -130,6 +131,9 @@ def _not_taken(scene: Scene) -> Iterator[Cause]:
 def _no_worker(scene: Scene) -> Cause:
     queue = scene.job.queue
     alive = [worker for worker in scene.workers if worker.alive]
+    quiet = [worker for worker in alive if queue in worker.queues]
+    if quiet:
+        return _quiet(queue, quiet)
     lost = [worker for worker in scene.workers if not worker.alive and queue in worker.queues]
     if alive:
         served = ", ".join(sorted({name for worker in alive for name in worker.queues}))
@@ -141,6 +145,18 @@ def _no_worker(scene: Scene) -> Cause:
     else:
         text = "No worker is running."
     return Cause(because=Because.NO_WORKER, text=text, next=f"worker --queue {queue}" if alive else "worker")
+
+
+def _quiet(queue: str, workers: Sequence[WorkerInfo]) -> Cause:
+    """Those that serve it were told to claim nothing."""
+    names = ", ".join(worker.name for worker in workers)
+    text = f"Nobody takes jobs from queue {queue!r}: told to claim nothing more: {names}."
+    only_quiet = [worker.id for worker in workers if worker.order is Order.QUIET]
+    return Cause(
+        because=Because.NO_WORKER,
+        text=text,
+        next=f"workers resume {only_quiet[0]}" if only_quiet else f"worker --queue {queue}",
+    )
 
 
 def _delayed(scene: Scene) -> Iterator[Cause]:

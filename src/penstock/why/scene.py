@@ -53,7 +53,7 @@ class Scene:
     @property
     def serving(self) -> list[WorkerInfo]:
         """The workers that live and take jobs from the queue."""
-        return [worker for worker in self.workers if worker.alive and self.job.queue in worker.queues]
+        return [worker for worker in self.workers if worker.claims and self.job.queue in worker.queues]
 
     def worker(self, worker_id: str | None) -> WorkerInfo | None:
         return next((worker for worker in self.workers if worker.id == worker_id), None)

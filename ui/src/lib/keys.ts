@@ -1,9 +1,9 @@
-// Keys: / searches, g and a letter goes to a page, j k o x move in lists, ? tells.
+// Keys: / searches, g and a letter goes to a page, j k x o and Enter move in lists, ? tells.
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { go, href } from "./route";
 
 const PLACES: Record<string, string> = {
-  o: "/", j: "/jobs", d: "/dead-letters", q: "/queues", s: "/schedules", w: "/workers", l: "/limits", a: "/alerts", t: "/tasks",
+  o: "/", j: "/jobs", d: "/dead-letters", q: "/queues", s: "/schedules", w: "/workers", l: "/limits", a: "/alerts", t: "/tasks", u: "/audit", h: "/health",
 };
 type Move = (key: string) => void;
 let list: Move | undefined;
@@ -22,7 +22,7 @@ export function useKeys(): void {
     const press = (event: KeyboardEvent) => {
       const at = event.target as HTMLElement;
       if (event.metaKey || event.ctrlKey || event.altKey) return;
-      if (at.matches("input, textarea, select") || document.querySelector("dialog[open]")) {
+      if (at.matches("input:not([type=checkbox]), textarea, select") || document.querySelector("dialog[open]")) {
         if (event.key === "Escape" && at.matches("input")) at.blur();
         return;
       }
@@ -30,6 +30,7 @@ export function useKeys(): void {
       else if (event.key === "/") (event.preventDefault(), document.getElementById("search")?.focus());
       else if (event.key === "?") go(href("/help"));
       else if ("jkox".includes(event.key)) list?.(event.key);
+      else if (event.key === "Enter" && !at.closest("a, button, summary")) list?.("o");
       going = event.key === "g";
     };
     addEventListener("keydown", press);

@@ -60,12 +60,21 @@ export function useLive(): Live {
   return state;
 }
 
-/** The time, once a second. */
+const clocks = new Set<(now: number) => void>();
+let ticking: number | undefined;
+
+/** The time, once a second: one clock for all that show it. */
 export function useNow(): number {
-  const [now, set] = useState(Date.now());
+  const [now, set] = useState(Date.now);
   useEffect(() => {
-    const tick = window.setInterval(() => set(Date.now()), 1_000);
-    return () => clearInterval(tick);
+    clocks.add(set);
+    ticking ??= window.setInterval(() => clocks.forEach((tell) => tell(Date.now())), 1_000);
+    return () => {
+      clocks.delete(set);
+      if (clocks.size) return;
+      clearInterval(ticking);
+      ticking = undefined;
+    };
   }, []);
   return now;
 }

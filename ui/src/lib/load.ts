@@ -12,7 +12,13 @@ export interface Loaded<T> {
 const SOONEST = 1_000; // ms between two loads that events ask for
 const LATEST = 15_000;
 
-export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = LATEST): Loaded<T> {
+/** At most every `soonest` milliseconds when something happens to a job; `false`: only every so often. */
+export function useLoad<T>(
+  load: () => Promise<T>,
+  deps: unknown[],
+  every = LATEST,
+  soonest: number | false = SOONEST,
+): Loaded<T> {
   const [state, set] = useState<{ data?: T; error?: ApiError }>({});
   const latest = useRef(0);
   const paused = useLive().paused;
@@ -32,11 +38,11 @@ export function useLoad<T>(load: () => Promise<T>, deps: unknown[], every = LATE
   useEffect(() => {
     if (paused) return;
     let due: number | undefined;
-    const soon = () => (due ??= window.setTimeout(() => ((due = undefined), again()), SOONEST));
+    const soon = () => (due ??= window.setTimeout(() => ((due = undefined), again()), soonest || SOONEST));
     const regularly = window.setInterval(again, every);
-    const stop = onChange(soon);
+    const stop = soonest !== false ? onChange(soon) : () => undefined;
     return () => (clearTimeout(due), clearInterval(regularly), stop());
-  }, [again, paused, every]);
+  }, [again, paused, every, soonest]);
 
   return { data: state.data, error: state.error, again };
 }

@@ -14,22 +14,39 @@ export interface Who {
 export interface Session {
   asked: boolean;
   who: Who | undefined;
+  used: boolean; // the link that led here had been used before
   enter: (token: string) => Promise<void>;
   leave: () => Promise<void>;
 }
 
 export const SessionContext = createContext<Session | undefined>(undefined);
 
+const INVITED = "#enter=";
+
+/** What the link from a terminal holds; it is left in no history, and was never sent to a server. */
+function invitation(): string {
+  if (!location.hash.startsWith(INVITED)) return "";
+  const code = location.hash.slice(INVITED.length);
+  history.replaceState(null, "", location.pathname + location.search);
+  return code;
+}
+
 export function useSession(): Session {
-  const [state, set] = useState<{ asked: boolean; who?: Who }>({ asked: false });
+  const [state, set] = useState<{ asked: boolean; who?: Who; used?: boolean }>({ asked: false });
   const become = (who: Who) => {
     provedBy(who.proof);
     set({ asked: true, who });
   };
-  useEffect(() => void get<Who>("/session").then(become, () => set({ asked: true })), []);
+  useEffect(() => {
+    const code = invitation();
+    const asked = () => get<Who>("/session");
+    const whoIsHere = code ? post<Who>("/session", { token: code }).catch(asked) : asked();
+    void whoIsHere.then(become, () => set({ asked: true, used: Boolean(code) }));
+  }, []);
   return {
     asked: state.asked,
     who: state.who,
+    used: state.used ?? false,
     enter: async (token) => become(await post<Who>("/session", { token })),
     leave: async () => {
       await remove("/session");

@@ -7,10 +7,17 @@ export function seconds(value: number | null | undefined): string {
   if (value === null || value === undefined) return "–";
   if (value < 0.001) return "< 1 ms";
   if (value < 1) return `${Math.round(value * 1000)} ms`;
-  if (value < 60) return `${value < 10 ? value.toFixed(1) : Math.round(value)} s`;
-  if (value < 3600) return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
-  if (value < 86400) return `${Math.floor(value / 3600)} h ${Math.round((value % 3600) / 60)} min`;
-  return `${Math.floor(value / 86400)} d ${Math.round((value % 86400) / 3600)} h`;
+  if (value < 60) return `${value < 10 ? +value.toFixed(1) : Math.round(value)} s`;
+  if (value < 3600) return both(value, 60, "min", "s");
+  if (value < 86400) return both(value, 3600, "h", "min");
+  return both(value, 86400, "d", "h");
+}
+
+/** In two units, the second where it is not nothing. */
+function both(value: number, unit: number, whole: string, rest: string): string {
+  const small = { min: 60, h: 60, d: 24 }[whole] as number;
+  const parts = Math.round(value / (unit / small));
+  return `${Math.floor(parts / small)} ${whole}${parts % small ? ` ${parts % small} ${rest}` : ""}`;
 }
 
 /** For an axis: one number and one unit. */
@@ -23,6 +30,12 @@ export function briefly(ms: number): string {
 
 export function percent(share: number | null | undefined): string {
   return share === null || share === undefined ? "–" : `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+}
+
+export function bytes(size: number | null): string {
+  if (size === null) return "–";
+  const mib = size / 2 ** 20;
+  return mib < 1024 ? `${Math.round(mib)} MiB` : `${(mib / 1024).toFixed(1)} GiB`;
 }
 
 /** "3 min ago", "in 12 s". */

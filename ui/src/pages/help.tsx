@@ -1,12 +1,13 @@
 const KEYS: [string, string][] = [
-  ["/", "search"], ["j k", "down and up in a list"], ["o", "open the row"], ["x", "choose the row"],
+  ["/", "search"], ["j k", "down and up in a list"], ["Enter o", "open the row"], ["x", "choose the row"],
   ["g o", "overview"], ["g j", "jobs"], ["g d", "dead letters"], ["g q", "queues"], ["g s", "schedules"],
-  ["g w", "workers"], ["g l", "limits and breakers"], ["g a", "alerts"], ["g t", "tasks"], ["?", "this page"],
+  ["g w", "workers"], ["g l", "limits and breakers"], ["g a", "alerts"], ["g t", "tasks"], ["g u", "audit"], ["g h", "health"], ["?", "this page"],
 ];
 const SEARCH: [string, string][] = [
+  ["0190f0aa-…", "a job by its id"],
   ["state:failed", "waiting, delayed, blocked, active, completed, failed or cancelled"],
   ["task:send_receipt queue:email", "by task, by queue"],
-  ["owner:ana key:receipt:7", "by owner, by key"],
+  ["owner:ana key:receipt:7 tag:billing", "by owner, by key, by a tag that it was enqueued with"],
   ["after:2h before:10m", "by the time of enqueueing: s, m, h, d ago, or a date"],
   ["task:send_receipt args.order_id:7", "by an argument that the task declares searchable"],
 ];

@@ -5,12 +5,13 @@ import { Empty } from "../parts/shown";
 import { Alerts } from "./alerts";
 import { Audit } from "./audit";
 import { DeadLetters } from "./dead";
+import { Health } from "./health";
 import { Help } from "./help";
 import { JobDetail } from "./job";
 import { Jobs } from "./jobs";
 import { Limits } from "./limits";
 import { Overview } from "./overview";
-import { Queues } from "./queues";
+import { QueueDetail, Queues } from "./queues";
 import { ScheduleDetail, Schedules } from "./schedules";
 import { TaskDetail, Tasks } from "./tasks";
 import { Workers } from "./workers";
@@ -23,6 +24,7 @@ const PAGES: [RegExp, Page][] = [
   [/^\/jobs\/(.+)$/, (id) => <JobDetail id={id} key={id} />],
   [/^\/dead-letters$/, () => <DeadLetters />],
   [/^\/queues$/, () => <Queues />],
+  [/^\/queues\/(.+)$/, (name) => <QueueDetail name={name} key={name} />],
   [/^\/schedules$/, () => <Schedules />],
   [/^\/schedules\/(.+)$/, (id) => <ScheduleDetail id={id} key={id} />],
   [/^\/workers$/, () => <Workers />],
@@ -30,7 +32,7 @@ const PAGES: [RegExp, Page][] = [
   [/^\/tasks$/, () => <Tasks />],
   [/^\/tasks\/(.+)$/, (name) => <TaskDetail name={name} key={name} />],
   [/^\/alerts$/, () => <Alerts />],
-  [/^\/health$/, () => <Overview />],
+  [/^\/health$/, () => <Health />],
   [/^\/audit$/, () => <Audit />],
   [/^\/help$/, () => <Help />],
 ];

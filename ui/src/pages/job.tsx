@@ -1,140 +1,181 @@
-import { useState } from "preact/hooks";
+// One job: why it does not run, its life to scale, and all there is of it.
 import type { ComponentChildren } from "preact";
+import "../jobs.css";
 import { get } from "../lib/api";
+import type { JobStory } from "../lib/jobtypes";
 import { useLoad } from "../lib/load";
-import { href } from "../lib/route";
+import { go, href, turn, useRoute } from "../lib/route";
 import { useWho } from "../lib/session";
-import type { Job, Story, WhyView } from "../lib/types";
-import { seconds, short } from "../lib/words";
+import type { Job, TaskInfo } from "../lib/types";
+import { short } from "../lib/words";
 import { askFor } from "../parts/acts";
-import { Command, Copy } from "../parts/copy";
-import { Json, Trace } from "../parts/data";
+import { Copy } from "../parts/copy";
+import { Json } from "../parts/data";
 import { Empty, Shown } from "../parts/shown";
 import { State } from "../parts/state";
 import { Ago } from "../parts/time";
+import { editAndRecover } from "./dead_edit";
+import { Errors } from "./job_errors";
+import { FlowTree } from "./job_flow";
+import { Life } from "./job_life";
+import { Logs } from "./job_logs";
+import { Done } from "./job_steps";
+import { WhyBanner } from "./job_why";
+import { Notes } from "./notes";
 
 export function JobDetail({ id }: { id: string }) {
   const job = useLoad(() => get<Job>(`/jobs/${encodeURIComponent(id)}`), [id], 3_000);
-  return <Shown of={job}>{(data) => <OneJob job={data} again={job.again} />}</Shown>;
+  return (
+    <Shown of={job}>
+      {(data) => <OneJob job={data} again={job.again} />}
+    </Shown>
+  );
 }
 
 function OneJob({ job, again }: { job: Job; again: () => void }) {
   const who = useWho();
-  const story = useLoad(() => get<Story>(`/jobs/${job.job_id}/story`), [job.job_id, job.updated_at], 5_000);
+  const all = who.may("admin") || who.owner === "*";
+  // What has been pruned has a history and no story; and stories tell of the work of others.
+  const story = useLoad(() => (all && job.state ? get<JobStory>(`/jobs/${job.job_id}/story`) : Promise.resolve(undefined)), [job.job_id, job.updated_at, all], 5_000);
   return (
     <>
       <div class="head">
         <State of={job.state ?? job.status} />
         <h1 class="clip">{job.task}</h1>
-        <code>{short(job.job_id)}</code><Copy text={job.job_id} label="Copy id" />
+        <code title={job.job_id}>{short(job.job_id)}</code><Copy text={job.job_id} label="Copy id" />
         <span class="grow" />
-        {who.may("operate") && <Acts job={job} again={again} />}
+        {who.may("operate") && <Acts job={job} story={story.data} again={again} />}
       </div>
-      {!job.finished_at && <WhyBanner job={job} />}
-      <section class="card">
-        <dl class="facts">
-          <dt>Queue</dt><dd><a href={href("/jobs", { q: `queue:${job.queue}` })}>{job.queue}</a></dd>
-          <dt>Attempts</dt><dd>{job.attempts_made} of {job.max_attempts}</dd>
-          <dt>Enqueued</dt><dd><Ago at={job.created_at} /></dd>
-          <dt>Started</dt><dd><Ago at={job.started_at} /></dd>
-          {job.finished_at ? <><dt>Ended</dt><dd><Ago at={job.finished_at} /></dd></> : job.next_attempt_at && <><dt>Due</dt><dd><Ago at={job.next_attempt_at} /></dd></>}
-          {job.owner && <><dt>Owner</dt><dd>{job.owner}</dd></>}
-          {job.key && job.key !== job.job_id && <><dt>Key</dt><dd><code>{job.key}</code></dd></>}
-          {story.data?.origin && <><dt>Made by</dt><dd>{story.data.origin}</dd></>}
-          {story.data?.worker && <><dt>Worker</dt><dd>{story.data.worker}</dd></>}
-          {job.progress && <><dt>Progress</dt><dd>{job.progress.percent} % {job.progress.message}</dd></>}
-          {job.error && <><dt>Error</dt><dd>{job.error}</dd></>}
-        </dl>
-      </section>
-      <Life job={job} />
+      {all && (job.state ?? job.status) !== "completed" && <WhyBanner job={job} again={again} />}
+      <Facts job={job} story={story.data} />
+      <Life job={job} story={story.data} />
       <Tabs job={job} story={story.data} />
     </>
   );
 }
 
-function Acts({ job, again }: { job: Job; again: () => void }) {
-  const state = job.state ?? job.status;
+function Acts({ job, story, again }: { job: Job; story: JobStory | undefined; again: () => void }) {
+  const who = useWho();
+  const dead = job.state === "failed" && story?.dead_letter && !story.recovered_as;
   return (
     <>
-      {(state === "failed" || state === "delayed") && <button type="button" class="primary" onClick={() => askFor("retry", [job], again)}>{state === "failed" ? "Retry" : "Run now"}</button>}
+      {dead && <button type="button" class="primary" onClick={() => askFor("retry", [job], again)}>Retry</button>}
+      {dead && who.may("payload") && <button type="button" onClick={() => void editAndRecover(job.job_id, job.task, again)}>Edit and retry…</button>}
+      {job.state === "delayed" && <button type="button" class="primary" onClick={() => askFor("promote", [job], again)}>Run now</button>}
       {!job.finished_at && <button type="button" class="danger" onClick={() => askFor("cancel", [job], again)}>Cancel</button>}
+      {job.finished_at && job.state && <button type="button" class="danger" onClick={() => askFor("delete", [job], () => go(href("/jobs")))}>Delete</button>}
     </>
   );
 }
 
-function WhyBanner({ job }: { job: Job }) {
-  const why = useLoad(() => get<WhyView>(`/jobs/${job.job_id}/why`), [job.job_id, job.updated_at], 3_000);
-  const first = why.data?.causes[0];
-  if (!first || job.state === "active") return null;
-  return (
-    <div class="banner" role="status">
-      <span class="grow"><strong>Why is it not running?</strong> {first.text}</span>
-      {first.next && <Command text={first.next} />}
-    </div>
-  );
+function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return <><dt>{name}</dt><dd>{children}</dd></>;
 }
 
-/** Its life to scale: waiting, runs and the time between them. */
-function Life({ job }: { job: Job }) {
-  const from = Date.parse(job.created_at);
-  const to = job.finished_at ? Date.parse(job.finished_at) : Date.now();
-  const started = job.started_at ? Date.parse(job.started_at) : to;
-  const whole = Math.max(to - from, 1);
-  const kind = job.status === "failed" ? "bad" : job.status === "completed" ? "ok" : "run";
-  const parts: [string, number, string][] = [["wait", started - from, "waited"], [kind, to - started, "from its first start"]];
-  const label = parts.filter(([, ms]) => ms > 0).map(([, ms, word]) => `${word} ${seconds(ms / 1000)}`).join(", ");
+function Facts({ job, story }: { job: Job; story: JobStory | undefined }) {
   return (
-    <section class="stack tight" aria-label="Its life">
-      <div class="life" role="img" aria-label={label}>
-        {parts.map(([name, ms]) => ms > 0 && <span key={name} class={name} style={{ width: `${(ms / whole) * 100}%` }} />)}
-      </div>
-      <p class="muted">{label}</p>
+    <section class="card" aria-label="Facts">
+      <dl class="facts wide">
+        <Fact name="Queue"><a href={href("/jobs", { q: `queue:${job.queue}` })}>{job.queue}</a></Fact>
+        <Fact name="Attempts">{job.attempts_made} of {job.max_attempts}</Fact>
+        <Fact name="Enqueued"><Ago at={job.created_at} /></Fact>
+        <Fact name="Started"><Ago at={job.started_at} /></Fact>
+        {job.finished_at && <Fact name="Ended"><Ago at={job.finished_at} /></Fact>}
+        {!job.finished_at && job.next_attempt_at && <Fact name="Due"><Ago at={job.next_attempt_at} /></Fact>}
+        {story && story.priority !== "medium" && <Fact name="Priority">{story.priority}</Fact>}
+        {job.owner && <Fact name="Owner"><a href={href("/jobs", { q: `owner:${quotedWord(job.owner)}` })}>{job.owner}</a></Fact>}
+        {job.key && job.key !== job.job_id && <Fact name="Key"><code>{job.key}</code></Fact>}
+        {job.tags && job.tags.length > 0 && <Fact name="Tags"><span class="line wrap">{job.tags.map((tag) => <a key={tag} class="chip tag" href={href("/jobs", { q: `tag:${tag}` })}>{tag}</a>)}</span></Fact>}
+        {story?.origin && <Fact name="Made by">{story.origin}</Fact>}
+        {story?.worker && <Fact name="Worker">{story.worker}</Fact>}
+        {story?.expires_at && !job.finished_at && <Fact name="Expires"><Ago at={story.expires_at} /></Fact>}
+        {story?.deadline_at && !job.finished_at && <Fact name="Waits until"><Ago at={story.deadline_at} /></Fact>}
+        {story?.recovered_from && <Fact name="Recovered from"><JobLink id={story.recovered_from} /></Fact>}
+        {story?.recovered_as && <Fact name="Recovered as"><JobLink id={story.recovered_as} /></Fact>}
+        {story?.note && !job.finished_at && <Fact name="Note">{story.note}</Fact>}
+        {job.error && !(story && job.finished_at) && <Fact name="Error">{job.error}</Fact>}
+      </dl>
+      {job.progress && job.state !== "completed" && (
+        <div class="stack tight">
+          <progress max={100} value={job.progress.percent ?? 0} aria-label="Progress" />
+          <span class="muted">{job.progress.percent ?? 0} % {job.progress.message}</span>
+        </div>
+      )}
     </section>
   );
 }
 
-function Tabs({ job, story }: { job: Job; story: Story | undefined }) {
-  const tabs: [string, ComponentChildren][] = [
-    ["Arguments", job.payload === undefined ? <Empty title="Not shown to you" text="Arguments need a token with the scope payload." /> : <Json of={job.payload} />],
-    ["Result", job.result === undefined || job.result === null ? <Empty title="No result" /> : <Json of={job.result} />],
-    [`Errors${story?.errors.length ? ` (${story.errors.length})` : ""}`, <Errors story={story} />],
-    ["Steps", story && Object.keys(story.steps).length ? <Json of={story.steps} /> : <Empty title="No steps" text="ctx.step() keeps what a run has done, so that a retry does not do it again." />],
-    ["Flow", <Flow story={story} />],
+const quotedWord = (text: string): string => (/\s/.test(text) ? `"${text.replaceAll('"', "")}"` : text);
+
+export function JobLink({ id }: { id: string }) {
+  return <a href={href(`/jobs/${id}`)}><code title={id}>{short(id)}</code></a>;
+}
+
+interface Tab { id: string; name: string; n?: number; body: () => ComponentChildren }
+
+function Tabs({ job, story }: { job: Job; story: JobStory | undefined }) {
+  const kept = useRoute().query.get("tab");
+  const done = story ? Object.keys(story.steps).length + story.effects.length : 0;
+  const tabs: Tab[] = [
+    { id: "arguments", name: "Arguments", body: () => <Given job={job} /> },
+    { id: "result", name: "Result", body: () => <Result job={job} /> },
+    { id: "errors", name: "Errors", n: story?.errors.length, body: () => <Wrong job={job} story={story} /> },
+    { id: "logs", name: "Logs", body: () => <Logs story={story} /> },
+    { id: "steps", name: "Steps and effects", n: done, body: () => <Done story={story} /> },
+    { id: "flow", name: "Flow", body: () => <FlowTree job={job} story={story} /> },
   ];
-  const [open, set] = useState(job.error ? 2 : 0);
+  const first = job.state === "failed" || (job.error && !job.finished_at) ? "errors" : "arguments";
+  const open = tabs.find((tab) => tab.id === (kept ?? first)) ?? (tabs[0] as Tab);
+  const step = (event: KeyboardEvent) => {
+    const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    const next = by ? tabs[(tabs.indexOf(open) + by + tabs.length) % tabs.length] : undefined;
+    if (!next) return;
+    turn({ tab: next.id }, true);
+    document.getElementById(`tab-${next.id}`)?.focus();
+  };
   return (
-    <section class="stack">
-      <div class="tabs" role="tablist">
-        {tabs.map(([name], n) => <button key={n} type="button" role="tab" aria-selected={n === open} onClick={() => set(n)}>{name}</button>)}
+    <section class="stack" aria-label="All there is of it">
+      <div class="tabs" role="tablist" onKeyDown={step}>
+        {tabs.map((tab) => (
+          <button key={tab.id} id={`tab-${tab.id}`} type="button" role="tab" aria-selected={tab === open} aria-controls="panel" tabIndex={tab === open ? 0 : -1}
+            onClick={() => turn({ tab: tab.id }, true)}>{tab.name}{tab.n ? <span class="n">{tab.n}</span> : null}</button>
+        ))}
       </div>
-      <div role="tabpanel">{tabs[open]?.[1]}</div>
+      <div role="tabpanel" id="panel" aria-labelledby={`tab-${open.id}`}>{open.body()}</div>
     </section>
   );
 }
 
-function Errors({ story }: { story: Story | undefined }) {
-  if (!story?.errors.length) return <Empty title="No errors" />;
+function Wrong({ job, story }: { job: Job; story: JobStory | undefined }) {
   return (
     <div class="stack">
-      {story.errors.map((error, n) => (
-        <div key={n} class="card stack tight">
-          <span class="line"><strong class="grow">{error.type}: {error.message}</strong>{error.at && <Ago at={error.at} />}</span>
-          <span class="muted">attempt {error.attempt ?? n + 1}{error.class ? ` · ${error.class}` : ""}{error.code ? ` · ${error.code}` : ""}</span>
-          {error.traceback && <Trace text={error.traceback} />}
-        </div>
-      ))}
+      <Errors errors={story?.errors ?? []} />
+      {story?.dead_letter && <Notes at={`/dead-letters/${job.job_id}/notes`} about="this dead letter" />}
     </div>
   );
 }
 
-function Flow({ story }: { story: Story | undefined }) {
-  if (!story?.flow && !story?.after.length) return <Empty title="It stands alone" text="Jobs of a flow, and those that wait for others, are drawn here." />;
+function Given({ job }: { job: Job }) {
+  const who = useWho();
+  const task = useLoad(() => get<TaskInfo & { secret: string[] }>(`/tasks/${encodeURIComponent(job.task)}`).catch(() => undefined), [job.task], 300_000);
+  if (!who.may("payload")) return <Empty title="Not shown to you" text="Arguments need a token with the scope payload." command="penstock token create NAME --scope read --scope payload" />;
+  const given = job.payload;
+  if (!given || typeof given !== "object" || !Object.keys(given).length) return <Empty title="It takes no arguments" />;
+  const hidden = new Set(task.data?.secret ?? []);
   return (
     <div class="stack tight">
-      {story.after.map((id) => (
-        <span key={id} class="line">after <a href={href(`/jobs/${id}`)}><code>{short(id)}</code></a>{story.blocked_by.includes(id) ? <span class="pill warn">still to end</span> : <span class="pill good">ended</span>}</span>
-      ))}
-      {story.tree && <pre class="json">{story.tree}</pre>}
+      <dl class="facts args">
+        {Object.entries(given).map(([name, value]) => (
+          <Fact key={name} name={name}>{hidden.has(name) && value === "•••" ? <span class="pill">hidden: declared secret</span> : <code>{typeof value === "string" ? value : JSON.stringify(value, null, 2)}</code>}</Fact>
+        ))}
+      </dl>
+      <div><Copy text={JSON.stringify(given)} label="Copy as JSON" /></div>
     </div>
   );
+}
+
+function Result({ job }: { job: Job }) {
+  if (job.result !== undefined && job.result !== null) return <Json of={job.result} />;
+  if (!job.finished_at) return <Empty title="No result yet" text="What the handler returns is kept here." />;
+  return <Empty title="No result" text={job.result === undefined ? "Results of others need a token with the scope payload." : "The handler returned nothing."} />;
 }

@@ -1,54 +1,82 @@
-import { useState } from "preact/hooks";
+// Jobs: found by one search that the URL keeps, chosen one by one or all that match.
+import type { ComponentChildren } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import "../jobs.css";
 import { get } from "../lib/api";
+import { useKeyset, type Keyset } from "../lib/keyset";
+import type { Act } from "../lib/jobtypes";
 import { useListKeys } from "../lib/keys";
 import { useLoad } from "../lib/load";
 import { go, href, turn, useRoute } from "../lib/route";
-import { parse, without, words } from "../lib/search";
+import { asked, parse, STATES, without, words, type Search } from "../lib/search";
 import { useWho } from "../lib/session";
-import type { Job, JobPage } from "../lib/types";
-import { short } from "../lib/words";
-import { askFor } from "../parts/acts";
-import { Empty, Shown } from "../parts/shown";
+import type { Job, Queue } from "../lib/types";
+import { count, short } from "../lib/words";
+import { askFor, WORDS } from "../parts/acts";
+import { Arguments, Took } from "../parts/jobcells";
+import { Empty } from "../parts/shown";
 import { State } from "../parts/state";
-import { Table, type Column } from "../parts/table";
 import { Ago } from "../parts/time";
+import { Windowed, type Col } from "../parts/windowed";
+import { actsFor, AllMatching } from "./matching";
 
-const STATES = ["waiting", "delayed", "blocked", "active", "completed", "failed", "cancelled"];
+export { Pager } from "../parts/pager";
 
 export function Jobs() {
-  const { query } = useRoute();
-  const text = query.get("q") ?? "";
-  const after = query.get("after") ?? undefined;
-  const search = parse(text);
-  const page = useLoad(
-    () => get<JobPage>("/jobs", { ...parse(text).query, ...argsOf(search.args), after, limit: 50 }),
-    [text, after],
-  );
+  const text = useRoute().query.get("q") ?? "";
+  const search = useMemo(() => parse(text), [text]);
+  const list = useKeyset<Job>("/jobs", "jobs", asked(search));
+  const [acting, act] = useState<Act>();
+  const who = useWho();
   return (
     <>
       <div class="head">
         <h1 class="grow">Jobs</h1>
-        <StateFilter text={text} chosen={search.query.state} />
+        <StateFilter text={text} search={search} />
       </div>
       <Understood text={text} unknown={search.unknown} />
-      <Shown of={page}>{(data) => <List page={data} text={text} reload={page.again} />}</Shown>
+      {list.error && <Refused list={list} />}
+      <List list={list} text={text} all={who.may("operate") && !search.unknown.length ? <AllButtons search={search} act={act} /> : null} />
+      {acting && <AllMatching key={acting} act={acting} search={search} close={() => act(undefined)} done={list.again} />}
     </>
   );
 }
 
-const argsOf = (args: Record<string, string>) =>
-  Object.fromEntries(Object.entries(args).map(([name, value]) => [`args.${name}`, value]));
+function Refused({ list }: { list: Keyset<Job> }) {
+  const fields = list.error?.fields.map((f) => `${f.field}: ${f.problem}`).filter((line) => !line.includes(list.error?.message ?? "")) ?? [];
+  return (
+    <div class="banner bad" role="alert">
+      <span class="grow">{[list.error?.message, ...fields].join(" · ")}</span>
+      <button type="button" class="small" onClick={list.again}>Try again</button>
+    </div>
+  );
+}
 
-function StateFilter({ text, chosen }: { text: string; chosen: string | undefined }) {
+/** The counts that the engine keeps; none where the search asks for more than a queue and a state. */
+function useCounts(search: Search): Record<string, number> | undefined {
+  const who = useWho();
+  const all = who.may("admin") || who.owner === "*";
+  const kept = all && !Object.keys(search.args).length && Object.keys(search.query).every((name) => name === "queue" || name === "state");
+  const queues = useLoad(() => (kept ? get<{ queues: Queue[] }>("/queues") : Promise.resolve(undefined)), [kept]);
+  if (!kept || !queues.data) return undefined;
+  const wanted = queues.data.queues.filter((queue) => !search.query.queue || queue.name === search.query.queue);
+  return Object.fromEntries(STATES.map((state) => [state, wanted.reduce((sum, queue) => sum + (queue.counts[state] ?? 0), 0)]));
+}
+
+function StateFilter({ text, search }: { text: string; search: Search }) {
+  const counts = useCounts(search);
+  const chosen = search.query.state;
   const choose = (state: string | undefined) => {
     const rest = words(text).filter((word) => !word.startsWith("state:"));
-    turn({ q: [...(state ? [`state:${state}`] : []), ...rest].join(" "), after: undefined });
+    turn({ q: [...(state ? [`state:${state}`] : []), ...rest].join(" ") });
   };
   return (
     <div class="segments" role="group" aria-label="State">
       <button type="button" aria-pressed={!chosen} onClick={() => choose(undefined)}>all</button>
       {STATES.map((state) => (
-        <button key={state} type="button" aria-pressed={state === chosen} onClick={() => choose(state)}>{state}</button>
+        <button key={state} type="button" aria-pressed={state === chosen} onClick={() => choose(state)}>
+          {state}{counts && <span class="n">{count(counts[state] ?? 0)}</span>}
+        </button>
       ))}
     </div>
   );
@@ -57,71 +85,110 @@ function StateFilter({ text, chosen }: { text: string; chosen: string | undefine
 function Understood({ text, unknown }: { text: string; unknown: string[] }) {
   if (!text) return null;
   return (
-    <div class="chips">
+    <div class="chips" aria-label="What the search has understood" role="group">
       {words(text).map((word) => (
-        <span key={word} class="chip">
+        <span key={word} class={`chip ${unknown.includes(word) ? "odd" : ""}`}>
           {unknown.includes(word) ? `not understood: ${word}` : word}
-          <button type="button" aria-label={`Without ${word}`} onClick={() => turn({ q: without(text, word), after: undefined })}>×</button>
+          <button type="button" aria-label={`Without ${word}`} onClick={() => turn({ q: without(text, word) })}>×</button>
         </span>
       ))}
+      {unknown.length > 0 && <a href={href("/help")}>What can be searched for</a>}
     </div>
   );
 }
 
-function List({ page, text, reload }: { page: JobPage; text: string; reload: () => void }) {
-  const who = useWho();
-  const [cursor, setCursor] = useState(-1);
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const toggle = (id: string) => {
-    const next = new Set(chosen);
-    if (!next.delete(id)) next.add(id);
-    setChosen(next);
-  };
-  useListKeys((key) => {
-    const at = page.jobs[cursor];
-    if (key === "j") setCursor(Math.min(cursor + 1, page.jobs.length - 1));
-    if (key === "k") setCursor(Math.max(cursor - 1, 0));
-    if (key === "o" && at) go(href(`/jobs/${at.job_id}`));
-    if (key === "x" && at && who.may("operate")) toggle(at.job_id);
-  });
-  if (!page.jobs.length) {
-    return text
-      ? <Empty title="No job matches" text="Take away one of the words above, or look in the history." command={`penstock jobs`} />
-      : <Empty title="No jobs yet" text="Enqueue one from the page of a task, or type" command="penstock demo" />;
-  }
-  const rows = page.jobs.filter((job) => chosen.has(job.job_id));
-  const done = () => (setChosen(new Set()), reload());
+function AllButtons({ search, act }: { search: Search; act: (act: Act) => void }) {
   return (
-    <>
-      {who.may("operate") && rows.length > 0 && (
-        <div class="banner info">
-          <span class="grow">{rows.length} chosen</span>
-          <button type="button" onClick={() => askFor("retry", rows, done)}>Retry</button>
-          <button type="button" onClick={() => askFor("promote", rows, done)}>Run now</button>
-          <button type="button" class="danger" onClick={() => askFor("cancel", rows, done)}>Cancel</button>
-          <button type="button" class="plain" onClick={() => setChosen(new Set())}>Choose none</button>
-        </div>
-      )}
-      <Table label="Jobs" rows={page.jobs} keyOf={(job) => job.job_id} cursor={cursor} columns={columns(who.may("operate"), chosen, toggle)} foot={<Pager next={page.next} />} />
-    </>
+    <span class="line wrap" role="group" aria-label="All that match">
+      <span class="muted">All that match:</span>
+      {actsFor(search.query.state).map((each) => (
+        <button key={each} type="button" class={`small ${each === "cancel" || each === "delete" ? "danger" : ""}`} onClick={() => act(each)}>{WORDS[each].title}…</button>
+      ))}
+    </span>
   );
 }
 
-function columns(mayAct: boolean, chosen: ReadonlySet<string>, toggle: (id: string) => void): Column<Job>[] {
-  const box: Column<Job> = {
-    name: "·",
+function List({ list, text, all }: { list: Keyset<Job>; text: string; all: ComponentChildren }) {
+  const who = useWho();
+  const mayAct = who.may("operate");
+  const [cursor, setCursor] = useState<string>();
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const toggle = (id: string) => setChosen((before) => {
+    const next = new Set(before);
+    if (!next.delete(id)) next.add(id);
+    return next;
+  });
+  const payload = who.may("payload");
+  const shown = useMemo(() => columns(mayAct, payload, chosen, toggle), [mayAct, payload, chosen]);
+  useListKeys((key) => {
+    const at = list.rows.findIndex((job) => job.job_id === cursor);
+    if (key === "j") setCursor(list.rows[Math.min(at + 1, list.rows.length - 1)]?.job_id);
+    if (key === "k") setCursor(list.rows[Math.max(at - 1, 0)]?.job_id);
+    if (key === "o" && cursor) go(href(`/jobs/${cursor}`));
+    if (key === "x" && cursor && mayAct) toggle(cursor);
+  });
+  if (!list.loaded) return list.error ? null : <p class="muted" role="status">Loading…</p>;
+  if (!list.rows.length && !list.next) return <Nothing text={text} />;
+  const rows = list.rows.filter((job) => chosen.has(job.job_id));
+  const done = () => (setChosen(new Set()), list.again());
+  const foot = (
+    <div class="pager">
+      <span>{count(list.rows.length)} {list.next ? "so far" : list.rows.length === 1 ? "job" : "jobs"}</span>
+      <span class="grow" />
+      {list.next && (list.paused
+        ? <><span>Looked far, and found nothing more yet.</span><button type="button" class="small" onClick={list.more}>Look further</button></>
+        : <span role="status">Loading more…</span>)}
+    </div>
+  );
+  return (
+    <div class="stack tight">
+      <div class="toolbar">
+        {rows.length > 0 ? <ChosenActs rows={rows} none={() => setChosen(new Set())} done={done} /> : all}
+        <span class="grow" />
+        <span class="muted keys"><kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> open{mayAct && <> · <kbd>x</kbd> choose</>} · <kbd>/</kbd> search</span>
+      </div>
+      <Windowed label="Jobs" rows={list.rows} keyOf={(job) => job.job_id} cursor={cursor} looking={list.looking} foot={foot}
+        columns={shown} />
+    </div>
+  );
+}
+
+function ChosenActs({ rows, none, done }: { rows: Job[]; none: () => void; done: () => void }) {
+  const acts: Act[] = (["retry", "promote", "cancel", "delete"] as const).filter((act) => rows.some((job) => actsFor(job.state ?? job.status).includes(act)));
+  return (
+    <span class="line wrap" role="group" aria-label="Chosen jobs">
+      <strong>{count(rows.length)} chosen</strong>
+      {acts.map((act) => (
+        <button key={act} type="button" class={`small ${act === "cancel" || act === "delete" ? "danger" : ""}`} onClick={() => askFor(act, rows, done)}>{WORDS[act].title}</button>
+      ))}
+      <button type="button" class="small plain" onClick={none}>Choose none</button>
+    </span>
+  );
+}
+
+function Nothing({ text }: { text: string }) {
+  return text
+    ? <Empty title="No job matches" text="Take away one of the words above. Jobs that ended long ago may have been pruned: the history still has them." command="penstock history" />
+    : <Empty title="No jobs yet" text="Enqueue one from the page of a task, or see jobs flow, fail and be recovered:" command="penstock demo" />;
+}
+
+function columns(mayAct: boolean, payload: boolean, chosen: ReadonlySet<string>, toggle: (id: string) => void): Col<Job>[] {
+  const box: Col<Job> = {
+    name: "box", hidden: "Chosen", kind: "box", width: 40,
     show: (job) => <input type="checkbox" aria-label={`Choose ${job.job_id}`} checked={chosen.has(job.job_id)} onChange={() => toggle(job.job_id)} />,
   };
   return [
     ...(mayAct ? [box] : []),
-    { name: "State", show: (job) => <State of={job.state ?? job.status} /> },
-    { name: "Task", show: (job) => <a href={href(`/jobs/${job.job_id}`)}>{job.task}</a> },
-    { name: "Id", show: (job) => <code title={job.job_id}>{short(job.job_id)}</code> },
-    { name: "Queue", show: (job) => job.queue },
-    { name: "Owner", show: (job) => job.owner ?? <span class="muted">–</span> },
-    { name: "Age", show: (job) => <Ago at={job.created_at} /> },
-    { name: "Attempts", num: true, show: (job) => `${job.attempts_made} of ${job.max_attempts}` },
-    { name: "What", show: (job) => <span class="muted" title={job.error ?? ""}>{what(job)}</span> },
+    { name: "State", width: 130, show: (job) => <State of={job.state ?? job.status} /> },
+    { name: "Task", width: 160, show: (job) => <a href={href(`/jobs/${job.job_id}`)} title={job.job_id}>{job.task}</a> },
+    ...(payload ? [{ name: "Arguments", kind: "args", show: (job: Job) => <Arguments of={job.payload} /> }] : []),
+    { name: "Queue", width: 90, show: (job) => job.queue },
+    { name: "Age", kind: "num", width: 90, show: (job) => <Ago at={job.created_at} /> },
+    { name: "Attempts", kind: "num", width: 90, show: (job) => `${job.attempts_made} of ${job.max_attempts}` },
+    { name: "Took", kind: "num", width: 84, show: (job) => <Took job={job} /> },
+    { name: "What", kind: "what", show: (job) => <span class="muted" title={job.error ?? undefined}>{what(job)}</span> },
+    { name: "Owner", rare: true, width: 140, show: (job) => job.owner ?? <span class="muted">–</span> },
+    { name: "Id", rare: true, width: 140, show: (job) => <code>{short(job.job_id)}</code> },
   ];
 }
 
@@ -129,15 +196,4 @@ function what(job: Job): string {
   if (job.error) return job.error;
   if (job.progress?.percent !== undefined && job.status === "processing") return `${job.progress.percent} % ${job.progress.message ?? ""}`;
   return "";
-}
-
-export function Pager({ next }: { next: string | null }) {
-  const { query } = useRoute();
-  return (
-    <div class="pager">
-      {query.get("after") && <button type="button" class="small" onClick={() => turn({ after: undefined })}>To the newest</button>}
-      <span class="grow" />
-      {next && <button type="button" class="small" onClick={() => turn({ after: next })}>Older</button>}
-    </div>
-  );
 }

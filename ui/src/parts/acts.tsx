@@ -1,14 +1,15 @@
 // Acting on chosen jobs: the question names how many and shows three; the answer says how many it was done to.
 import { ApiError, post } from "../lib/api";
+import type { Act } from "../lib/jobtypes";
 import type { Job } from "../lib/types";
 import { ask } from "./ask";
 import { State } from "./state";
 import { tell } from "./toast";
 
-type Act = "retry" | "cancel" | "promote";
-const WORDS: Record<Act, { title: string; action: string; done: string; command: string }> = {
+export const WORDS: Record<Act, { title: string; action: string; done: string; command?: string }> = {
   retry: { title: "Retry", action: "Retry", done: "retried", command: "penstock retry" },
   cancel: { title: "Cancel", action: "Cancel them", done: "cancelled", command: "penstock cancel" },
+  delete: { title: "Delete", action: "Delete", done: "deleted" },
   promote: { title: "Run now", action: "Run now", done: "made due", command: "penstock promote" },
 };
 
@@ -17,11 +18,11 @@ export function askFor(act: Act, jobs: Job[], done: () => void): void {
   const many = jobs.length === 1 ? "this job" : `${jobs.length} jobs`;
   ask({
     title: `${words.title}: ${many}?`,
-    danger: act === "cancel",
+    danger: act === "cancel" || act === "delete",
     action: jobs.length === 1 && act === "cancel" ? "Cancel it" : words.action,
-    command: `${words.command} ${jobs.slice(0, 3).map((job) => job.job_id).join(" ")}${jobs.length > 3 ? " …" : ""}`,
+    command: words.command && `${words.command} ${jobs.slice(0, 3).map((job) => job.job_id).join(" ")}${jobs.length > 3 ? " …" : ""}`,
     body: (
-      <ul>
+      <ul class="plainlist">
         {jobs.slice(0, 3).map((job) => <li key={job.job_id}><State of={job.state ?? job.status} /> {job.task} <code>{job.job_id}</code></li>)}
         {jobs.length > 3 && <li class="muted">and {jobs.length - 3} more</li>}
       </ul>

@@ -14,6 +14,9 @@ export interface Question {
   act: (reason: string) => Promise<void>;
 }
 
+/** It was not done, and the question itself says why. */
+export class Told extends Error {}
+
 let put: (question: Question | undefined) => void = () => undefined;
 export const ask = (question: Question) => put(question);
 
@@ -36,7 +39,7 @@ export function Asker() {
       await question.act(String(reason ?? ""));
       set(undefined);
     } catch (error) {
-      complain(error);
+      if (!(error instanceof Told)) complain(error);
     } finally {
       setBusy(false);
     }

@@ -10,6 +10,7 @@ interface Given {
   lines: Line[];
   threshold?: number;
   unit: (value: number) => string;
+  empty?: string;
 }
 
 const SYNC = uPlot.sync("page");
@@ -17,39 +18,57 @@ const HEIGHT = 160;
 
 export function Chart(given: Given) {
   const box = useRef<HTMLDivElement>(null);
+  const legend = useRef<HTMLDivElement>(null);
   const empty = given.lines.every((line) => line.values.every((value) => value === null));
 
   useEffect(() => {
     const place = box.current;
-    if (!place || empty) return;
-    let plot = draw(place, given);
-    const redraw = () => (plot.destroy(), (plot = draw(place, given)));
+    const words = legend.current;
+    if (!place || !words || empty) return;
+    let plot = draw(place, words, given);
+    const redraw = () => (plot.destroy(), (plot = draw(place, words, given)));
     const watch = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT }));
+    const dark = matchMedia("(prefers-color-scheme: dark)");
     watch.observe(place);
     addEventListener("penstock-theme", redraw);
-    return () => (watch.disconnect(), removeEventListener("penstock-theme", redraw), plot.destroy());
+    dark.addEventListener("change", redraw);
+    return () => {
+      watch.disconnect();
+      removeEventListener("penstock-theme", redraw);
+      dark.removeEventListener("change", redraw);
+      plot.destroy();
+    };
   }, [given.times, given.lines, empty]);
 
   return (
     <section class="card chart" aria-label={given.title}>
       <div class="line wrap">
         <h2 class="grow">{given.title}</h2>
-        <div class="legend">
+        <div class="legend" ref={legend}>
           {given.lines.map((line) => (
-            <span key={line.label}><span class="dot" style={{ color: `var(${line.colour})` }} />{line.label}</span>
+            <span key={line.label}><span class="dot" style={{ color: `var(${line.colour})` }} />{line.label} <b class="at" /></span>
           ))}
         </div>
       </div>
-      {empty ? <p class="empty">Nothing ran in this time.</p> : <div ref={box} />}
+      {empty ? <p class="empty">{given.empty ?? "Nothing ran in this time."}</p> : <div class="plot" ref={box} role="img" aria-label={inWords(given)} />}
     </section>
   );
+}
+
+/** What the lines show, for those who do not see them. */
+function inWords({ lines, threshold, unit }: Given): string {
+  const told = lines.map((line) => {
+    const known = line.values.filter((value): value is number => value !== null);
+    return known.length ? `${line.label}: lately ${unit(known.at(-1) as number)}, at most ${unit(Math.max(...known))}` : `${line.label}: nothing`;
+  });
+  return [...told, ...(threshold === undefined ? [] : [`threshold ${unit(threshold)}`])].join("; ");
 }
 
 function paint(colour: string): string {
   return colour.startsWith("--") ? getComputedStyle(document.documentElement).getPropertyValue(colour).trim() : colour;
 }
 
-function draw(place: HTMLElement, { times, lines, threshold, unit }: Given): uPlot {
+function draw(place: HTMLElement, legend: HTMLElement, { times, lines, threshold, unit }: Given): uPlot {
   const grid = { stroke: paint("--line"), width: 1 };
   const axis = { stroke: paint("--muted"), grid, ticks: { show: false }, font: "11px system-ui" };
   const options: uPlot.Options = {
@@ -58,17 +77,28 @@ function draw(place: HTMLElement, { times, lines, threshold, unit }: Given): uPl
     legend: { show: false },
     cursor: { sync: { key: SYNC.key }, y: false, points: { size: 6 } },
     scales: { y: { range: (_, __, high) => [0, Math.max(high, threshold ?? 0, 1e-9) * 1.1] } },
-    axes: [axis, { ...axis, size: 64, values: (_, splits) => splits.map(unit) }],
+    axes: [{ ...axis, space: 64, size: 28, values: (_, splits) => splits.map(onAxis(times)) }, { ...axis, size: 64, values: (_, splits) => splits.map(unit) }],
     series: [{}, ...lines.map((line) => ({
-      label: line.label, stroke: paint(line.colour), width: 1.75, spanGaps: false, points: { show: false },
+      label: line.label, stroke: paint(line.colour), width: 1.75, spanGaps: false, points: { show: lonely(line.values), size: 4 },
     }))],
     hooks: {
       draw: [(plot) => threshold !== undefined && rule(plot, threshold)],
-      setCursor: [(plot) => hover(place, plot, lines, unit)],
+      setCursor: [(plot) => hover(place, legend, plot, lines, unit)],
     },
   };
   return new uPlot(options, [times, ...lines.map((line) => line.values)], place);
 }
+
+/** Hours and minutes; of more than two days, the day. */
+function onAxis(times: number[]): (at: number) => string {
+  const long = (times.at(-1) ?? 0) - (times[0] ?? 0) > 2 * 86_400;
+  const format = new Intl.DateTimeFormat(undefined, long ? { weekday: "short", day: "numeric" } : { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  return (at) => format.format(at * 1000);
+}
+
+/** Whether a value stands between two gaps: a line would not show it. */
+const lonely = (values: (number | null)[]) =>
+  values.some((value, n) => value !== null && (values[n - 1] ?? null) === null && (values[n + 1] ?? null) === null);
 
 function rule(plot: uPlot, at: number): void {
   const y = plot.valToPos(at, "y", true);
@@ -82,22 +112,27 @@ function rule(plot: uPlot, at: number): void {
   plot.ctx.restore();
 }
 
-function hover(place: HTMLElement, plot: uPlot, lines: Line[], unit: (value: number) => string): void {
+/** The exact values under the cursor stand in the legend, the time in the title. */
+function hover(place: HTMLElement, legend: HTMLElement, plot: uPlot, lines: Line[], unit: (value: number) => string): void {
   const at = plot.cursor.idx;
   const when = at === null || at === undefined ? undefined : plot.data[0][at];
-  if (when === undefined || at === null || at === undefined) return place.removeAttribute("title");
-  const values = lines.map((line) => `${line.label} ${line.values[at] == null ? "–" : unit(line.values[at] as number)}`);
-  place.title = `${new Date(when * 1000).toLocaleString()}\n${values.join("\n")}`;
+  legend.querySelectorAll(".at").forEach((place, n) => {
+    const value = when === undefined ? undefined : lines[n]?.values[at as number];
+    place.textContent = when === undefined ? "" : value == null ? "–" : unit(value);
+  });
+  if (when === undefined) place.removeAttribute("title");
+  else place.title = `${new Date(when * 1000).toLocaleString()} · ${new Date(when * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** A line without axes, for tables. */
-export function Spark({ values, label }: { values: number[]; label: string }) {
-  if (values.length < 2 || values.every((v) => v === 0)) return <span class="muted">–</span>;
-  const high = Math.max(...values);
-  const points = values.map((v, n) => `${((n / (values.length - 1)) * 96).toFixed(1)},${(19 - (v / high) * 18).toFixed(1)}`);
+/** A line without axes, for tables and cards. */
+export function Spark({ values, label, colour, width = 96 }: { values: (number | null)[]; label: string; colour?: string; width?: number }) {
+  const known = values.filter((value): value is number => value !== null);
+  if (known.length < 2 || known.every((v) => v === 0)) return <span class="muted" aria-label={`${label}: nothing`} role="img">–</span>;
+  const high = Math.max(...known);
+  const points = values.map((v, n) => v === null ? "" : `${((n / (values.length - 1)) * width).toFixed(1)},${(19 - (v / high) * 18).toFixed(1)}`);
   return (
-    <svg width="96" height="20" role="img" aria-label={label}>
-      <polyline points={points.join(" ")} fill="none" stroke="currentColor" stroke-width="1.5" />
+    <svg class="spark" width={width} height="20" viewBox={`0 0 ${width} 20`} role="img" aria-label={label} style={colour ? { color: `var(${colour})` } : undefined}>
+      <polyline points={points.filter(Boolean).join(" ")} fill="none" stroke="currentColor" stroke-width="1.5" stroke-linejoin="round" />
     </svg>
   );
 }

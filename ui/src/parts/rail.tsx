@@ -3,7 +3,7 @@ import { href } from "../lib/route";
 const PLACES: [string, string, string][] = [
   ["/", "Overview", "◫"], ["/jobs", "Jobs", "≡"], ["/dead-letters", "Dead letters", "✕"], ["/queues", "Queues", "⇶"],
   ["/schedules", "Schedules", "◷"], ["/workers", "Workers", "▦"], ["/limits", "Limits & breakers", "⊝"], ["/alerts", "Alerts", "△"],
-  ["/tasks", "Tasks", "ƒ"], ["/audit", "Audit", "¶"],
+  ["/tasks", "Tasks", "ƒ"], ["/audit", "Audit", "¶"], ["/health", "Health", "♡"],
 ];
 const isAt = (path: string, place: string) => (place === "/" ? path === "/" : path === place || path.startsWith(`${place}/`));
 

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 export interface Column<Row> {
   name: string;
   num?: boolean;
+  wrap?: boolean; // long words go over several lines
   title?: string;
   show: (row: Row) => ComponentChildren;
 }
@@ -21,12 +22,12 @@ export function Table<Row>({ label, columns, rows, keyOf, cursor, foot }: Given<
     <div class="table" tabIndex={0} role="region" aria-label={label}>
       <table>
         <thead>
-          <tr>{columns.map((c) => <th key={c.name} class={c.num ? "num" : undefined} title={c.title} scope="col">{c.name || <span class="sr">Actions</span>}</th>)}</tr>
+          <tr>{columns.map((c) => <th key={c.name} class={c.num ? "num" : c.name ? undefined : "actions"} title={c.title} scope="col">{c.name || <span class="sr">Actions</span>}</th>)}</tr>
         </thead>
         <tbody>
           {rows.map((row, n) => (
             <tr key={keyOf(row)} class={n === cursor ? "cursor" : undefined} aria-current={n === cursor || undefined}>
-              {columns.map((c) => <td key={c.name} class={c.num ? "num" : c.name ? undefined : "actions"}>{c.show(row)}</td>)}
+              {columns.map((c) => <td key={c.name} class={c.num ? "num" : c.wrap ? "wrap" : c.name ? undefined : "actions"}>{c.show(row)}</td>)}
             </tr>
           ))}
         </tbody>

@@ -3,9 +3,11 @@ import { get } from "../lib/api";
 import { setPaused, useLive, useNow } from "../lib/live";
 import { useLoad } from "../lib/load";
 import { go, href, useRoute } from "../lib/route";
+import { idIn } from "../lib/search";
 import { useWho } from "../lib/session";
 import { theme, wear, type Theme } from "../lib/theme";
 import { ago } from "../lib/words";
+import { SearchField } from "./searchfield";
 
 export function Top() {
   return (
@@ -22,16 +24,17 @@ export function Top() {
 
 function Search() {
   const route = useRoute();
+  const q = route.query.get("q") ?? "";
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    const q = String(new FormData(event.target as HTMLFormElement).get("q") ?? "").trim();
-    go(/^[0-9a-f-]{36}$/.test(q) ? href(`/jobs/${q}`) : href("/jobs", { q }));
+    const typed = String(new FormData(event.target as HTMLFormElement).get("q") ?? "").trim();
+    const id = idIn(typed);
+    go(id ? href(`/jobs/${id}`) : href("/jobs", { q: typed }));
   };
   return (
     <form class="search" role="search" onSubmit={submit}>
       <label class="sr" for="search">Search jobs</label>
-      <input id="search" name="q" autoComplete="off" key={route.query.get("q") ?? ""} defaultValue={route.query.get("q") ?? ""}
-        placeholder="Search: id, state:failed task:send_receipt  /" />
+      <SearchField key={q} text={q} />
     </form>
   );
 }
@@ -69,7 +72,7 @@ function Me() {
     <span class="line wide">
       <span class="pill">{who.engine}</span>
       <span class="muted" title={who.scopes.join(", ")}>{who.name}</span>
-      {!who.name.startsWith("local:") && <button type="button" class="plain small" onClick={() => void who.leave()}>Sign out</button>}
+      {who.proof && <button type="button" class="plain small" onClick={() => void who.leave()}>Sign out</button>}
     </span>
   );
 }

@@ -23,6 +23,8 @@ Connection: TypeAlias = Session
 TRIES = 5
 # Behind a pooler a session belongs to nobody: there the limits are local to each transaction.
 _LIMITS = "select set_config('lock_timeout', '2s', true), set_config('statement_timeout', '15s', true)"
+# A plan that is made for any values does not know which of them are rare.
+_FOR_THESE_VALUES = "select set_config('plan_cache_mode', 'force_custom_plan', true)"
 
 
 class Call(NamedTuple):
@@ -51,11 +53,12 @@ class Database:
 
         return await self._try(work, repeatable)
 
-    async def records(self, call: Call) -> list[dict[str, Any]]:
-        """The rows of a query by the names of their columns."""
+    async def records(self, call: Call, *, for_these_values: bool = False) -> list[dict[str, Any]]:
+        """The rows of a query by the names of their columns; where asked for, by a plan of its own."""
+        calls = [Call(_FOR_THESE_VALUES, {}), call] if for_these_values else [call]
 
         async def work(connection: Connection) -> list[dict[str, Any]]:
-            (cursor,) = await _pipelined(connection, [call])
+            *_, cursor = await _pipelined(connection, calls)
             names = [column.name for column in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in await cursor.fetchall()]
 

@@ -8,8 +8,10 @@ from penstock.engine import (
     SERIES_KEPT,
     CancelOrder,
     Claimed,
+    Expired,
     Finding,
     Judge,
+    Order,
     Orders,
     Recovery,
     Rescued,
@@ -122,12 +124,13 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
             ttl=ttl,
         )
 
-    async def beat(self, worker: str, ttl: float) -> Orders:
-        ((alive, cancels, paused, watched),) = await self._do("beat", worker=worker, ttl=ttl)
+    async def beat(self, worker: str, ttl: float, memory: int | None = None) -> Orders:
+        found = await self._do("beat", worker=worker, ttl=ttl, memory=memory)
+        ((alive, cancels, paused, watched, ordered),) = found
         if not alive:
             return Orders(given_up=True)
         stops = tuple(CancelOrder(*pair.split()) for pair in cancels)
-        return Orders(False, stops, frozenset(paused), watched)
+        return Orders(False, stops, frozenset(paused), watched, ordered and Order(ordered))
 
     async def claim(self, want: Want) -> Claimed:
         self._listener.look(want.queues)
@@ -216,9 +219,13 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
             lambda connection: Rescue(connection, self._sql, judge, now).one(worker, started), repeatable=True
         )
 
-    async def expire(self, limit: int) -> int:
+    async def expire(self, limit: int) -> list[Expired]:
         notes = {"upstream_late": UPSTREAM_LATE, "upstream_missing": UPSTREAM_MISSING}
-        return await self._count("expire", limit=limit, expired=EXPIRED, **notes)
+        rows = await self._do("expire", limit=limit, expired=EXPIRED, **notes)
+        return [
+            Expired(job_id, queue, task, owner, State(state), missed)
+            for job_id, queue, task, owner, state, missed in rows
+        ]
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(
@@ -295,6 +302,9 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         await self._do("set_paused", queue=queue, paused=paused)
+
+    async def order_worker(self, worker: str, order: Order | None) -> bool:
+        return bool(await self._do("order_worker", worker=worker, order=order and order.value))
 
 
 def _known(ids: Iterable[str]) -> list[str]:

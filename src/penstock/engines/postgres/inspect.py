@@ -16,6 +16,7 @@ from penstock.engine import (
     Flow,
     HistoryFilter,
     JobFilter,
+    Order,
     Parked,
     QueueState,
     Standing,
@@ -43,7 +44,7 @@ class Inspection(Base):
     async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         ids_tell_time = self._clock.now() is None  # they are made by a host's clock, whatever a test's says
         page = listing.job_page(self._sql["list_jobs"], where, limit, after, ids_tell_time=ids_tell_time)
-        return [_job(row) for row in await self._database.records(page)]
+        return [_job(row) for row in await self._database.records(page, for_these_values=True)]
 
     async def history(self, job_id: str) -> Record | None:
         if not is_id(job_id):
@@ -56,7 +57,8 @@ class Inspection(Base):
         page = listing.history_page(
             self._sql["list_history"], where, limit, after, ids_tell_time=ids_tell_time
         )
-        return [record_from(row, _instant) for row in await self._database.records(page)]
+        rows = await self._database.records(page, for_these_values=True)
+        return [record_from(row, _instant) for row in rows]
 
     async def steps(self, job_id: str) -> dict[str, str]:
         return dict(await self._do("steps", id=job_id)) if is_id(job_id) else {}
@@ -72,7 +74,8 @@ class Inspection(Base):
 
     async def dead_letters(self, where: DeadFilter, limit: int, after: str | None = None) -> list[DeadLetter]:
         page = listing.dead_page(self._sql["list_dead_letters"], where, limit, after)
-        return [dead_letter_from(row, _instant, _load) for row in await self._database.records(page)]
+        rows = await self._database.records(page, for_these_values=True)
+        return [dead_letter_from(row, _instant, _load) for row in rows]
 
     async def dead_letter(self, job_id: str) -> DeadLetter | None:
         if not is_id(job_id):
@@ -103,27 +106,37 @@ class Inspection(Base):
         found = await self._do("standing", id=job_id, most=most) if is_id(job_id) else []
         return Standing.counted(found[0][0], most) if found else None
 
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        count: int = (await self._do("unfinished_of", owner=owner, most=most))[0][0]
+        return count
+
     async def dead_count(self) -> int:
         count: int = (await self._do("dead_count"))[0][0]
         return count
 
     async def workers(self) -> list[WorkerInfo]:
-        return [
-            WorkerInfo(
-                id=worker,
-                name=name,
-                queues=tuple(queues),
-                slots=slots,
-                started_at=_instant(started),
-                expires_at=_instant(expires),
-                active=active,
-                alive=alive,
-            )
-            for worker, name, queues, slots, started, expires, active, alive in await self._do("workers")
-        ]
+        return [_worker(*row) for row in await self._do("workers")]
 
     async def parked(self) -> list[Parked]:
         return [Parked(*row) for row in await self._do("parked")]
+
+
+def _worker(
+    worker: str, name: str, queues: list[str], slots: int, started: datetime, expires: datetime | None,
+    active: int, alive: bool, ordered: str | None, memory: int | None,
+) -> WorkerInfo:  # fmt: skip
+    return WorkerInfo(
+        id=worker,
+        name=name,
+        queues=tuple(queues),
+        slots=slots,
+        started_at=_instant(started),
+        expires_at=_instant(expires),
+        active=active,
+        alive=alive,
+        order=None if ordered is None else Order(ordered),
+        memory=memory,
+    )
 
 
 def _job(row: dict[str, Any]) -> Job:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from penstock.engine import FEED_KEPT, FeedPage, JobEvent, Minute, Sample
-from penstock.engine.counting import sums_of
+from penstock.engine import FEED_KEPT, FeedPage, JobEvent, Minute, Quarter, Sample
+from penstock.engine.counting import by_queue, sums_of
 from penstock.engine.feeding import check_events, has_gap
 from penstock.engines.postgres.base import Base
 from penstock.engines.postgres.database import Call
@@ -43,6 +43,8 @@ class Watched(Base):
                 queues=[queue for queue, _ in sums],
                 tasks=[task for _, task in sums],
                 measures=[json.dumps(measures) for measures in sums.values()],
+                whole_queues=list(whole := by_queue(sums)),
+                whole_measures=[json.dumps(measures) for measures in whole.values()],
             )
 
     async def series(self, since: datetime, until: datetime, queue: str | None = None) -> list[Minute]:
@@ -51,6 +53,10 @@ class Watched(Base):
             Minute(at.astimezone(UTC), named, task, json.loads(measures))
             for at, named, task, measures in rows
         ]
+
+    async def quarters(self, since: datetime, until: datetime, queue: str | None = None) -> list[Quarter]:
+        rows = await self._do("quarters", since=since, until=until, queue=queue)
+        return [Quarter(at.astimezone(UTC), named, json.loads(measures)) for at, named, measures in rows]
 
     async def totals(self) -> list[Sample]:
         return [

@@ -11,8 +11,11 @@ from penstock.engine import (
     SERIES_KEPT,
     CancelOrder,
     Claimed,
+    Expired,
     Finding,
+    Grip,
     Judge,
+    Order,
     Orders,
     Recovery,
     Rescued,
@@ -25,7 +28,7 @@ from penstock.engine import (
 from penstock.engines.redis import enqueue, examine, migrate
 from penstock.engines.redis.bell import Bell
 from penstock.engines.redis.breakers import Breakers
-from penstock.engines.redis.codec import STATES, raw_id, text_id
+from penstock.engines.redis.codec import BY_BYTE, STATES, names_of, raw_id, text_id
 from penstock.engines.redis.instants import SECOND, micro, number, stored
 from penstock.engines.redis.limits import Limits
 from penstock.engines.redis.notes import Notes
@@ -89,15 +92,17 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
             "register", worker.id.encode(), number(micro(ttl)), started, json.dumps(about).encode()
         )
 
-    async def beat(self, worker: str, ttl: float) -> Orders:
-        orders = await self._do("beat", worker.encode(), number(micro(ttl)))
+    async def beat(self, worker: str, ttl: float, memory: int | None = None) -> Orders:
+        size = b"" if memory is None else number(memory)
+        orders = await self._do("beat", worker.encode(), number(micro(ttl)), size)
         if orders is None:
             return Orders(given_up=True)
-        paused, cancel, watched = orders
+        paused, cancel, watched, ordered = orders
         stops = [
             CancelOrder(text_id(raw), token.hex()) for raw, token in zip(*[iter(cancel)] * 2, strict=True)
         ]
-        return Orders(False, tuple(stops), frozenset(queue.decode() for queue in paused), watched == 1)
+        names = frozenset(queue.decode() for queue in paused)
+        return Orders(False, tuple(stops), names, watched == 1, Order(ordered.decode()) if ordered else None)
 
     async def claim(self, want: Want) -> Claimed:
         wanted = Wanted(want)
@@ -168,10 +173,14 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
     async def rescue_worker(self, worker: str, started: frozenset[str], judge: Judge) -> list[Rescued]:
         return await Rescue(self._do, judge).one(worker, started)
 
-    async def expire(self, limit: int) -> int:
-        return await self._count(
+    async def expire(self, limit: int) -> list[Expired]:
+        told = await self._do(
             "expire", number(limit), EXPIRED.encode(), UPSTREAM_LATE.encode(), UPSTREAM_MISSING.encode()
         )
+        return [
+            Expired(text_id(raw), *names_of(kind), owner.decode() or None, BY_BYTE[state], missed == b"1")
+            for raw, kind, owner, state, missed in zip(*[iter(told)] * 5, strict=True)
+        ]
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
         return await self._count(
@@ -212,6 +221,18 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
         told = await self._do("states", *map(raw_id, ids)) if ids else b""
         return [STATES.get(chr(letter)) for letter in told]
 
+    async def put_off(self, job: NewJob) -> bool:
+        """A debounced job has what this one brings, under its id; False where it has begun."""
+        return bool(await self._do("put_off", *enqueue.arguments([job])))
+
+    async def held_by(self, worker: str) -> list[Grip]:
+        """All that one worker holds."""
+        told = await self._do("held_by", worker.encode())
+        return [
+            Grip(text_id(raw), token.hex(), attempt, micros / SECOND)
+            for raw, token, attempt, micros in zip(*[iter(told)] * 4, strict=True)
+        ]
+
     async def promote(self, ids: Sequence[str]) -> int:
         return await self._count("promote", *_each_once(ids)) if ids else 0
 
@@ -229,6 +250,10 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         await self._do("set_paused", queue.encode(), b"1" if paused else b"0")
+
+    async def order_worker(self, worker: str, order: Order | None) -> bool:
+        told = b"" if order is None else order.value.encode()
+        return bool(await self._do("order_worker", worker.encode(), told) == 1)
 
     async def _count(self, verb: str, *arguments: bytes) -> int:
         count: int = await self._do(verb, *arguments)

@@ -21,6 +21,7 @@ from penstock.engine import (
     HistoryFilter,
     JobFilter,
     Level,
+    Order,
     Parked,
     QueueState,
     Standing,
@@ -155,6 +156,10 @@ class Inspection:
         _, counts, _ = await self._counts(b"")
         return sum(n for (_, state), n in counts.items() if state == _DEAD)
 
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        count: int = await self._do("unfinished_of", owner.encode())
+        return min(count, most)
+
     async def standing(self, job_id: str, most: int) -> Standing | None:
         ahead = await self._do("standing", raw_id(job_id)) if is_id(job_id) else None
         return None if ahead is None else Standing.counted(ahead, most)
@@ -173,7 +178,7 @@ class Inspection:
 
     async def workers(self) -> list[WorkerInfo]:
         now, *rows = await self._do("workers")
-        found = [_worker(row, float(now)) for row in zip(*[iter(rows)] * 4, strict=True)]
+        found = [_worker(row, float(now)) for row in zip(*[iter(rows)] * 6, strict=True)]
         return sorted(found, key=lambda worker: (worker.started_at, worker.id))
 
     async def parked(self) -> list[Parked]:
@@ -186,8 +191,8 @@ class Inspection:
         return sorted(found)
 
 
-def _worker(row: tuple[bytes, bytes, bytes, int], now: float) -> WorkerInfo:
-    worker, until, about, active = row
+def _worker(row: tuple[bytes, bytes, bytes, int, bytes, bytes], now: float) -> WorkerInfo:
+    worker, until, about, active, ordered, memory = row
     (started,) = unpack_from("<d", about)
     told = json.loads(about[8:])
     expires = float(until)
@@ -200,4 +205,6 @@ def _worker(row: tuple[bytes, bytes, bytes, int], now: float) -> WorkerInfo:
         expires_at=instant(expires) if expires else None,
         active=active,
         alive=expires > now,
+        order=Order(ordered.decode()) if ordered else None,
+        memory=int(memory) if memory else None,
     )

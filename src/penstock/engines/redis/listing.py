@@ -38,6 +38,8 @@ async def histories(do: Do, where: HistoryFilter, limit: int, after: str | None)
 
 async def jobs(do: Do, where: JobFilter, limit: int, after: str | None, *, among: bytes = _ALL) -> list[Job]:
     """One page of jobs in the states that `among` has the letters of."""
+    if "" in (where.queue, where.task, where.owner, where.key):
+        return []  # to the script it is no condition at all, and there is no such name
     found = [job for job in await _by_minted_key(do, where, after) if LETTERS[job.state] in among]
     cursor = b"" if after is None else raw_id(after)
     fixed = _conditions(where, among)
@@ -87,6 +89,8 @@ def _conditions(where: JobFilter, among: bytes) -> list[bytes]:
 async def dead_letters(do: Do, where: DeadFilter, limit: int, after: str | None) -> list[DeadLetter]:
     """One page of dead letters."""
     found: list[DeadLetter] = []
+    if "" in (where.queue, where.task):
+        return found  # as above
     cursor = b"" if after is None else raw_id(after)
     fixed = [
         (where.queue or "").encode(),

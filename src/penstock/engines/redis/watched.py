@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 
-from penstock.engine import FEED_KEPT, FeedPage, JobEvent, Minute, Sample
-from penstock.engine.counting import sums_of
+from penstock.engine import FEED_KEPT, FeedPage, JobEvent, Minute, Quarter, Sample
+from penstock.engine.counting import by_queue, sums_of
 from penstock.engine.feeding import check_events, has_gap
 from penstock.engines.redis.inspect import Inspection
 from penstock.engines.redis.instants import instant, number, stored
@@ -37,18 +37,28 @@ class Watched(Inspection):
 
     async def count(self, samples: Sequence[Sample]) -> None:
         if sums := sums_of(samples):
+            counted = {f"{queue}:{task}": measures for (queue, task), measures in sums.items()}
+            whole = {f"{queue}:": measures for queue, measures in by_queue(sums).items()}
             words = [
                 word
-                for (queue, task), measures in sums.items()
-                for word in (f"{queue}:{task}".encode(), json.dumps(measures).encode())
+                for name, measures in (*counted.items(), *whole.items())
+                for word in (name.encode(), json.dumps(measures).encode())
             ]
-            await self._do_once("count", *words)
+            await self._do_once("count", number(len(counted)), *words)
 
     async def series(self, since: datetime, until: datetime, queue: str | None = None) -> list[Minute]:
+        return await self._steps(b"minute", since, until, queue)
+
+    async def quarters(self, since: datetime, until: datetime, queue: str | None = None) -> list[Quarter]:
+        found = await self._steps(b"quarter", since, until, queue)
+        return [Quarter(quarter.at, quarter.queue, quarter.measures) for quarter in found]
+
+    async def _steps(self, step: bytes, since: datetime, until: datetime, queue: str | None) -> list[Minute]:
+        """Of whole queues the tasks have no name."""
         found: list[Minute] = []
         look, before, of = number(stored(since)), number(stored(until)), (queue or "").encode()
         while look:
-            look, *rows = await self._do("series", look, before, of)
+            look, *rows = await self._do("series", look, before, of, step)
             found += [
                 Minute(instant(int(at)), *_names(kind), measures_of(measures))
                 for at, kind, measures in zip(*[iter(rows)] * 3, strict=True)

@@ -67,6 +67,9 @@ class Asked(Opened):
     async def standing(self, job_id: str, most: int) -> Standing | None:
         return await self._read(lambda view: inspection.standing(view, job_id, most))
 
+    async def unfinished_of(self, owner: str, most: int) -> int:
+        return await self._read(lambda view: inspection.unfinished_of(view, owner, most))
+
     async def dead_count(self) -> int:
         return await self._read(inspection.dead_count)
 

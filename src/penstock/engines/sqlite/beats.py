@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import nullcontext
 from pathlib import Path
+from typing import NamedTuple
 
 from penstock.engines.sqlite.connection import connect, patiently
 from penstock.engines.sqlite.files import MEMORY
@@ -12,6 +13,13 @@ from penstock.engines.sqlite.lock import FileLock
 from penstock.engines.sqlite.statements import SQL
 
 FOLD_AT = 1_048_576  # bytes of log
+
+
+class Beat(NamedTuple):
+    """The last one of a worker."""
+
+    until: int
+    memory: int | None
 
 
 class Beats:
@@ -28,16 +36,22 @@ class Beats:
         with self._lock or nullcontext():
             patiently(self._connection, "pragma journal_mode = WAL")
             patiently(self._connection, SQL["beats_create"])
+            self._add_memory()
         # Workers do not outlive the host, so their heartbeats need not either.
         self._connection.execute("pragma synchronous = NORMAL")
         self._connection.execute("pragma wal_autocheckpoint = 0")
 
+    def _add_memory(self) -> None:
+        """To a file that was made without it."""
+        if "memory" not in {row[0] for row in self._read(SQL["beats_columns"], ())}:
+            patiently(self._connection, SQL["beats_memory"])
+
     def begin(self, worker: str, until: int) -> None:
         self._write(SQL["beats_begin"], (worker, until))
 
-    def extend(self, worker: str, until: int, now: int) -> bool:
+    def extend(self, worker: str, until: int, now: int, memory: int | None = None) -> bool:
         """Live on; False where the time had already passed."""
-        return self._write(SQL["beats_extend"], (until, worker, now)) == 1
+        return self._write(SQL["beats_extend"], (until, memory, worker, now)) == 1
 
     def end(self, worker: str) -> None:
         self._write(SQL["beats_end"], (worker,))
@@ -51,8 +65,8 @@ class Beats:
         row = self._read(SQL["beats_until"], (worker,))
         return row[0][0] if row else 0
 
-    def all(self) -> dict[str, int]:
-        return {row[0]: row[1] for row in self._read(SQL["beats_all"], ())}
+    def all(self) -> dict[str, Beat]:
+        return {row[0]: Beat(row[1], row[2]) for row in self._read(SQL["beats_all"], ())}
 
     def close(self) -> None:
         self._connection.close()

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from penstock.engine import (
     Claimed,
+    Expired,
     Judge,
+    Order,
     Orders,
     Recovery,
     Rescued,
@@ -46,8 +48,8 @@ class SqliteEngine(Asked, Declared, Kept):
     async def register(self, worker: WorkerInfo, ttl: float) -> None:
         await self._write(lambda tx: workers.register(tx, worker, ttl))
 
-    async def beat(self, worker: str, ttl: float) -> Orders:
-        return await self._current().beats.run(lambda view: workers.beat(view, worker, ttl))
+    async def beat(self, worker: str, ttl: float, memory: int | None = None) -> Orders:
+        return await self._current().beats.run(lambda view: workers.beat(view, worker, ttl, memory))
 
     async def claim(self, want: Want) -> Claimed:
         parts = self._current()
@@ -94,9 +96,9 @@ class SqliteEngine(Asked, Declared, Kept):
     async def rescue_worker(self, worker: str, started: frozenset[str], judge: Judge) -> list[Rescued]:
         return await self._write(lambda tx: workers.rescue_worker(tx, worker, started, judge))
 
-    async def expire(self, limit: int) -> int:
+    async def expire(self, limit: int) -> list[Expired]:
         if not await self._read(upkeep.any_past_expiry):
-            return 0
+            return []
         return await self._write(lambda tx: upkeep.expire(tx, limit))
 
     async def prune(self, retention: Retention, limit: int, *, run: str | None = None) -> int:
@@ -140,3 +142,6 @@ class SqliteEngine(Asked, Declared, Kept):
 
     async def set_paused(self, queue: str, paused: bool) -> None:
         await self._write(lambda tx: operate.set_paused(tx, queue, paused))
+
+    async def order_worker(self, worker: str, order: Order | None) -> bool:
+        return await self._write(lambda tx: workers.order(tx, worker, order))

@@ -163,6 +163,12 @@ def standing(session: Session, job_id: str, most: int) -> Standing | None:
     return Standing.counted(session.rows("standing", place)[0]["n"], most)
 
 
+def unfinished_of(session: Session, owner: str, most: int) -> int:
+    """How many jobs of an owner have not ended."""
+    count: int = session.rows("unfinished_of", {"owner": owner, "most": most})[0]["n"]
+    return count
+
+
 def dead_count(session: Session) -> int:
     return sum(row["n"] for row in session.rows("counts_all") if row["state"] == DEAD)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from penstock.engine import FeedPage, JobEvent, Minute, Note, Sample
+from penstock.engine import FeedPage, JobEvent, Minute, Note, Quarter, Sample
 from penstock.engine.counting import sums_of
 from penstock.engine.feeding import check_events
 from penstock.engine.notes import check_keys, check_kind, check_note, check_page
@@ -56,6 +56,9 @@ class Kept(Opened):
 
     async def series(self, since: datetime, until: datetime, queue: str | None = None) -> list[Minute]:
         return await self._read(lambda view: series_rows.series(view, since, until, queue))
+
+    async def quarters(self, since: datetime, until: datetime, queue: str | None = None) -> list[Quarter]:
+        return await self._read(lambda view: series_rows.quarters(view, since, until, queue))
 
     async def totals(self) -> list[Sample]:
         return await self._read(series_rows.totals)

@@ -7,7 +7,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 
-from penstock.engine import Retention
+from penstock.engine import Expired, Retention
 from penstock.engines.sqlite import breakers, groups, series
 from penstock.engines.sqlite.ending import fail_unstarted
 from penstock.engines.sqlite.instants import SECOND, micro
@@ -42,13 +42,14 @@ def any_past_expiry(session: Session) -> bool:
     return bool(session.rows("past_expiry", at_most_one) or session.rows("past_deadline", at_most_one))
 
 
-def expire(tx: Tx, limit: int) -> int:
+def expire(tx: Tx, limit: int) -> list[Expired]:
     """Cancel what waited past its own expiry, and end the wait of what was blocked past its deadline."""
     rows = tx.rows("past_expiry", (tx.now, limit))
     for row in rows:
         finish(tx, dict(row) | {"note": EXPIRED}, State.CANCELLED)
     late = tx.rows("past_deadline", (tx.now, limit - len(rows)))
-    return len(rows) + sum(_end_wait(tx, row["id"]) for row in late)
+    missed = [found for row in late if (found := _end_wait(tx, row["id"]))]
+    return [*(_expired(row, State.CANCELLED, missed=False) for row in rows), *missed]
 
 
 def prune(tx: Tx, retention: Retention, limit: int, run: str | None) -> int:
@@ -125,18 +126,23 @@ def tidy(tx: Tx, unshelved: Sequence[str]) -> None:
     series.drop_old(tx)
 
 
-def _end_wait(tx: Tx, job_id: str) -> bool:
-    """False where the end of one before has ended this one too."""
+def _end_wait(tx: Tx, job_id: str) -> Expired | None:
+    """None where the end of one before has ended this one too."""
     row = tx.row("unfinished", (job_id,))
     if row is None or row["state"] != State.BLOCKED:
-        return False
+        return None
     if row["at_deadline"] == "run":
         let_go(tx, row)
-    elif row["at_deadline"] == "fail":
+        return _expired(row, State.WAITING, missed=True)
+    if row["at_deadline"] == "fail":
         fail_unstarted(tx, dict(row), UPSTREAM_MISSING)
-    else:
-        finish(tx, dict(row) | {"note": UPSTREAM_LATE}, State.CANCELLED)
-    return True
+        return _expired(row, State.FAILED, missed=True)
+    finish(tx, dict(row) | {"note": UPSTREAM_LATE}, State.CANCELLED)
+    return _expired(row, State.CANCELLED, missed=True)
+
+
+def _expired(row: sqlite3.Row, state: State, *, missed: bool) -> Expired:
+    return Expired(row["id"], row["queue"], row["task"], row["owner"], state, missed)
 
 
 def _aged(tx: Tx, queue: str, before: int, limit: int) -> list[str]:

@@ -7,14 +7,17 @@ import logging
 import sqlite3
 from collections.abc import Callable
 
-from penstock.engine import CancelOrder, Judge, Orders, Rescued, WorkerInfo
+from penstock.engine import CancelOrder, Judge, Order, Orders, Rescued, WorkerInfo
 from penstock.engine.feeding import LISTENER_KEY, LISTENER_KIND
+from penstock.engines.sqlite.beats import Beat
 from penstock.engines.sqlite.ending import take_back
 from penstock.engines.sqlite.instants import instant, micro, stored
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.model.job import Held
 
 log = logging.getLogger("penstock.engine")
+
+NEVER = Beat(0, None)
 
 
 def register(tx: Tx, worker: WorkerInfo, ttl: float) -> None:
@@ -32,27 +35,37 @@ def register(tx: Tx, worker: WorkerInfo, ttl: float) -> None:
     )
 
 
-def beat(session: Session, worker: str, ttl: float) -> Orders:
+def beat(session: Session, worker: str, ttl: float, memory: int | None) -> Orders:
     """Extend a worker's time, unless it is over, and read what it must know."""
-    known = session.row("worker_exists", (worker,)) is not None
-    if not known or not session.beats.extend(worker, session.now + micro(ttl), session.now):
+    row = session.row("worker_ordered", (worker,))
+    if row is None or not session.beats.extend(worker, session.now + micro(ttl), session.now, memory):
         return Orders(given_up=True)
     cancel = tuple(CancelOrder(row["id"], row["token"]) for row in session.rows("cancel_orders", (worker,)))
     paused = frozenset(row["name"] for row in session.rows("queues_paused"))
     listener = {"kind": LISTENER_KIND, "key": LISTENER_KEY, "now": session.now}
-    return Orders(cancel=cancel, paused=paused, watched=session.row("note", listener) is not None)
+    watched = session.row("note", listener) is not None
+    return Orders(cancel=cancel, paused=paused, watched=watched, order=_order(row["ordered"]))
+
+
+def order(tx: Tx, worker: str, order: Order | None) -> bool:
+    """Keep an order for a worker, unless its time is over."""
+    return tx.beats.until(worker) > tx.now and tx.change("order_worker", (order and order.value, worker)) == 1
+
+
+def _order(text: str | None) -> Order | None:
+    return None if text is None else Order(text)
 
 
 def workers(session: Session) -> list[WorkerInfo]:
     """Every registered worker, with what it holds."""
-    until = session.beats.all()
-    return [_info(row, until.get(row["id"]), session.now) for row in session.rows("workers")]
+    beats = session.beats.all()
+    return [_info(row, beats.get(row["id"]), session.now) for row in session.rows("workers")]
 
 
 def any_expired(session: Session) -> bool:
     """Whether a rescue has anything to do: asked before it takes its turn to write."""
-    until = session.beats.all()
-    return any(until.get(row["id"], 0) <= session.now for row in session.rows("worker_ids"))
+    beats = session.beats.all()
+    return any(beats.get(row["id"], NEVER).until <= session.now for row in session.rows("worker_ids"))
 
 
 def rescue(tx: Tx, limit: int, judge: Judge) -> list[Rescued]:
@@ -113,14 +126,16 @@ def _held(row: sqlite3.Row, *, started: bool) -> Held:
     )
 
 
-def _info(row: sqlite3.Row, until: int | None, now: int) -> WorkerInfo:
+def _info(row: sqlite3.Row, beat: Beat | None, now: int) -> WorkerInfo:
     return WorkerInfo(
         id=row["id"],
         name=row["name"],
         queues=tuple(json.loads(row["queues"])),
         slots=row["slots"],
         started_at=instant(row["started_at"]),
-        expires_at=None if until is None else instant(until),
+        expires_at=None if beat is None else instant(beat.until),
         active=row["active"],
-        alive=until is not None and until > now,
+        alive=beat is not None and beat.until > now,
+        order=_order(row["ordered"]),
+        memory=None if beat is None else beat.memory,
     )

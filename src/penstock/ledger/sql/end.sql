@@ -6,4 +6,4 @@ update {jobs} as j set
     key_held = j.key_held and j.key_kind not in ('unfinished', 'started', 'debounce')
 from {rows(id uuid, status text, result text, error text, finished_at timestamptz, attempt integer,
     failure text)}
-where j.id = e.id and j.finished_at is null
+where j.id = e.id and j.finished_at is null and (j.run_over or not :idle)

@@ -1,6 +1,6 @@
 with added as (
-    insert into penstock_outbox (id, jobs, order_key, created_at, next_try_at)
-    select row.id, row.jobs, row.order_key, at.now, at.now
+    insert into penstock_outbox (id, destination, jobs, order_key, created_at, next_try_at)
+    select row.id, $3::text, row.jobs, row.order_key, at.now, at.now
     from
         json_to_recordset($1::text::json) as row(id uuid, jobs text, order_key text),
         (select coalesce($2::text::timestamptz, clock_timestamp()) as now) at

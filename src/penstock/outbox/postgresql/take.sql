@@ -2,7 +2,7 @@
 with taken as (
     select seq, octet_length(jobs) as size
     from penstock_outbox
-    where dispatched_at is null and order_key is null and next_try_at <= coalesce(%(now)s::timestamptz, statement_timestamp())
+    where destination = %(destination)s and dispatched_at is null and order_key is null and next_try_at <= coalesce(%(now)s::timestamptz, statement_timestamp())
     order by next_try_at, seq
     limit %(limit)s
     for update skip locked

@@ -4,7 +4,7 @@ with firsts as (
     select first.seq
     from unnest(%(keys)s::text[]) as keys(order_key) cross join lateral (
         select o.seq from penstock_outbox o
-        where o.order_key = keys.order_key and o.dispatched_at is null
+        where o.destination = %(destination)s and o.order_key = keys.order_key and o.dispatched_at is null
         order by o.seq limit 1
     ) first
 ),
@@ -18,7 +18,7 @@ runs as (
     select run.seq, run.size
     from held cross join lateral (
         select o.seq, octet_length(o.jobs) as size from penstock_outbox o
-        where o.order_key = held.order_key and o.dispatched_at is null and o.seq >= held.seq
+        where o.destination = %(destination)s and o.order_key = held.order_key and o.dispatched_at is null and o.seq >= held.seq
         order by o.seq limit %(run)s
     ) run
 ),

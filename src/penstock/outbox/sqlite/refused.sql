@@ -1,4 +1,4 @@
 select id, order_key, tries, error, next_try_at
 from penstock_outbox
-where dispatched_at is null and tries > 0
+where destination = :destination and dispatched_at is null and tries > 0
 order by seq limit :limit

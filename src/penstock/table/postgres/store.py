@@ -16,7 +16,6 @@ from psycopg.types.json import Jsonb
 
 from penstock.engines.postgres.endings import InBlockCursor, check_open
 from penstock.engines.postgres.failures import not_connected
-from penstock.engines.statements import load
 from penstock.model.clock import Clock
 from penstock.model.errors import (
     AccessRefused,
@@ -27,6 +26,7 @@ from penstock.model.errors import (
 )
 from penstock.runtime.backoff import Backoff
 from penstock.table.declared import Table
+from penstock.table.postgres.reading import readable
 from penstock.table.postgres.shape import read_shape
 from penstock.table.shape import Shape
 from penstock.table.store import Dialect, Store, Tx
@@ -51,6 +51,8 @@ _DEFAULTS: dict[str, Any] = {
 }
 _NO_RIGHT = "42501"
 _LOST = (psycopg.OperationalError, psycopg.InterfaceError)
+# Classes of errors that are about the statement, the role or the database, and about no row.
+_ABOUT_ALL = ("0A", "25", "26", "28", "3D", "3F", "42", "54")
 # Classes of errors that pass: connection, rollback, resources, not now, operator's doing, system.
 _PASSING = ("08", "40", "53", "55", "57", "58", "25006")
 
@@ -67,10 +69,12 @@ class PostgresTx:
         return _answer(self.connection.execute(sql.encode(), values or None))
 
     def fetch(self, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Answer:
+        with _typed():
+            cursor = self.connection.execute(sql.encode(), values or None)
         try:
-            return self.execute(sql, values)
-        except psycopg.Error as error:
-            raise typed(error) from error
+            return _answer(cursor)
+        except Exception:  # noqa: BLE001 - whatever it is that a value cannot be read for
+            return readable(cursor)
 
     def write(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         with _typed(), self.connection.cursor() as cursor:
@@ -82,9 +86,10 @@ class PostgresStore(Store):
 
     dialect: ClassVar[Dialect] = "postgresql"
     mark: ClassVar[str] = "%s"
+    limit: ClassVar[str] = "%(limit)s"
 
     def __init__(self, table: Table, url: str, clock: Clock) -> None:
-        super().__init__(table, clock, load("penstock.table.postgres"))
+        super().__init__(table, clock, "penstock.table.postgres")
         self._options = _options(url)
         self._idle: list[Connection] = []
         self._lock = threading.Lock()
@@ -222,8 +227,10 @@ def typed(error: psycopg.Error) -> EngineError:
         return AccessRefused(f"the role lacks a right on the table or its output: {_line(error)}")
     if state.startswith("08") or (not state and isinstance(error, _LOST)):
         return OutcomeUnknown(f"the connection was lost before the answer came: {_line(error)}")
-    passing = state.startswith(_PASSING)
-    return (EngineUnavailable if passing else EngineError)(f"the database refused: {_line(error)}")
+    if state.startswith(_PASSING):
+        return EngineUnavailable(f"the database refused: {_line(error)}")
+    about_all = not state or state.startswith(_ABOUT_ALL)
+    return (EngineError if about_all else Refused)(f"the database refused: {_line(error)}")
 
 
 @contextmanager

@@ -19,14 +19,13 @@ from penstock.engines.sqlite.files import Files
 from penstock.engines.sqlite.forks import Desk
 from penstock.engines.sqlite.held import HeldConnection
 from penstock.engines.sqlite.lock import FairLock
-from penstock.engines.statements import load
 from penstock.model.clock import Clock
 from penstock.model.errors import EngineError
 from penstock.table.declared import Table
 from penstock.table.shape import Shape
 from penstock.table.sqlite.shape import read_shape
 from penstock.table.store import Dialect, Store, Tx
-from penstock.table.values import Answer, Refused, Taken
+from penstock.table.values import Answer, Refused, Taken, Unreadable
 from penstock.tasks.urls import sqlite_path
 
 
@@ -67,9 +66,10 @@ class SqliteStore(Store):
 
     dialect: ClassVar[Dialect] = "sqlite"
     mark: ClassVar[str] = "?"
+    limit: ClassVar[str] = ":limit"
 
     def __init__(self, table: Table, url: str, clock: Clock) -> None:
-        super().__init__(table, clock, load("penstock.table.sqlite"))
+        super().__init__(table, clock, "penstock.table.sqlite")
         self._place = Files.at(sqlite_path(url))
         self._desk = Desk(self._place, self._disconnect)
         self._turn: FairLock | None = None
@@ -108,12 +108,17 @@ class SqliteStore(Store):
             for statement in statements:
                 tx.fetch(statement)
 
-    def _claim(self, tx: Tx, limit: int) -> Answer:
-        ids = [row[0] for row in self.ask(tx, "claim", limit=limit)]
-        if not ids:
-            return Answer((), [], 0)
-        marks = {f"id{n}": row_id for n, row_id in enumerate(ids)}
-        return tx.fetch(self._sql["taken"].format(ids=", ".join(f":{mark}" for mark in marks)), marks)
+    def ask(self, tx: Tx, verb: str, **values: Any) -> Answer:
+        """SQLite knows no arrays: as many marks as there are values."""
+        if "aside" not in values:
+            return super().ask(tx, verb, **values)
+        marks = {f"aside{n}": row_id for n, row_id in enumerate(values.pop("aside"))}
+        answer = tx.fetch(self._sql[verb].format(aside=_marks(marks)), {"now": self.now(), **values, **marks})
+        return self._taken(tx, answer) if verb == "claim" else answer
+
+    def _taken(self, tx: Tx, claimed: Answer) -> Answer:
+        ids = {f"id{n}": row_id for n, (row_id,) in enumerate(claimed) if not isinstance(row_id, Unreadable)}
+        return tx.fetch(self._sql["taken"].format(ids=_marks(ids)), ids) if ids else Answer((), [], 0)
 
     def _completed(self, tx: Tx, rows: Sequence[Taken]) -> dict[Any, bool]:
         answers = [self.ask(tx, "complete", id=row.id, token=row.token).fetchone() for row in rows]
@@ -151,6 +156,7 @@ class SqliteStore(Store):
                 made = connect(self._place.database, HeldConnection)
                 assert isinstance(made, HeldConnection)
                 made.row_factory = None
+                made.text_factory = _text
                 self._connection = made
         return self._connection
 
@@ -167,12 +173,14 @@ class SqliteStore(Store):
             yield
             return
         tx.connection.hold()
+        tx.connection.text_factory = str
         try:
             with self._capped(tx, cap, held):
                 yield
         finally:
             with suppress(sqlite3.Error):  # it may be gone
                 tx.connection.let_go()
+                tx.connection.text_factory = _text
 
     @contextmanager
     def _capped(self, tx: SqliteTx, seconds: float, held: ExitStack) -> Iterator[None]:
@@ -222,6 +230,17 @@ class SqliteStore(Store):
             raise typed(error, self._place.database) from error
         except OSError as error:
             raise EngineError(f"{self._place.database}: {error}") from error
+
+
+def _marks(values: Mapping[str, Any]) -> str:
+    return ", ".join(f":{name}" for name in values)
+
+
+def _text(value: bytes) -> str | Unreadable:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return Unreadable("the text is not UTF-8")
 
 
 def _answer(cursor: sqlite3.Cursor) -> Answer:

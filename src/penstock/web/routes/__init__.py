@@ -16,6 +16,7 @@ from penstock.web.routes import (
     hooks,
     jobs,
     limits,
+    matching,
     openapi,
     queues,
     schedules,
@@ -23,9 +24,10 @@ from penstock.web.routes import (
     stats,
     tasks,
     why,
+    workers,
 )
 
 ROUTES = (
-    enqueue, jobs, events, why, dead, queues, schedules, limits, breakers, flows, tasks, alerts, audit,
-    health, stats, hooks, session, openapi,
+    enqueue, matching, jobs, events, why, dead, queues, workers, schedules, limits, breakers, flows, tasks,
+    alerts, audit, health, stats, hooks, session, openapi,
 )  # fmt: skip

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Literal
 
 from fastapi import FastAPI, Request
 
+from penstock.audit import DeedFilter
 from penstock.model.access import Scope
 from penstock.web.doorway import ops_of
 from penstock.web.guard import needs
-from penstock.web.pages import After, Limit, following
+from penstock.web.pages import After, Limit
 from penstock.web.refusals import RESPONSES
-from penstock.web.shapes import AuditPage, DeedView
+from penstock.web.shapes import AuditPage, DeedView, Instant, Text
 
 
 def register(service: FastAPI) -> None:
@@ -19,8 +21,18 @@ def register(service: FastAPI) -> None:
 
 
 @needs(Scope.ADMIN)
-async def audit(request: Request, limit: Limit = 50, after: After | None = None) -> AuditPage:
-    """What people and programs did, newest first."""
-    found = await (await ops_of(request)).audit.entries(limit, after)
-    views = [DeedView(**asdict(deed)) for deed in found]
-    return AuditPage(entries=views, next=following([deed.id for deed in found], limit))
+async def audit(
+    request: Request,
+    who: Text | None = None,
+    action: Text | None = None,
+    target: Text | None = None,
+    outcome: Literal["done", "refused", "begun"] | None = None,
+    since: Instant | None = None,
+    until: Instant | None = None,
+    limit: Limit = 50,
+    after: After | None = None,
+) -> AuditPage:
+    """What people and programs did, newest first; a page may hold fewer than asked for, and have a next."""
+    where = DeedFilter(who=who, action=action, target=target, outcome=outcome, since=since, until=until)
+    found = await (await ops_of(request)).audit.search(where, limit, after)
+    return AuditPage(entries=[DeedView(**asdict(deed)) for deed in found.entries], next=found.next)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,19 @@ from fastapi import Depends, FastAPI, Request
 
 from penstock.engine import DeadFilter
 from penstock.model.access import Principal, Scope
+from penstock.model.errors import JobNotFound
 from penstock.model.job import DeadLetter
+from penstock.ops import Ops
+from penstock.web.bulk_shapes import (
+    CauseId,
+    CausesView,
+    DeadCauseView,
+    NewRemark,
+    RecoveredSomeView,
+    RecoverSome,
+    Remarks,
+    RemarkView,
+)
 from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.pages import After, Limit, following
@@ -36,12 +49,18 @@ def register(service: FastAPI) -> None:
     options: dict[str, Any] = {"responses": RESPONSES, "tags": ["dead letters"]}
     narrow = options | {"response_model_exclude_unset": True}
     service.get("/dead-letters", response_model=DeadPage, **narrow)(dead_letters)
+    service.get("/dead-letters/causes", response_model=CausesView, **options)(causes)
+    service.get("/dead-letters/causes/{cause}/notes", response_model=Remarks, **options)(cause_notes)
+    service.post("/dead-letters/causes/{cause}/notes", response_model=RemarkView, **options)(note_cause)
+    service.post("/dead-letters/recover", response_model=RecoveredSomeView, **options)(recover_some)
     service.get("/dead-letters/count", response_model=DeadCount, **options)(count)
     service.post("/dead-letters/bulk/recover", response_model=BulkRecovered, **options)(recover_many)
     service.post("/dead-letters/bulk/purge", response_model=Purged, **options)(purge_many)
     service.get("/dead-letters/{job_id}", response_model=DeadView, **narrow)(dead_letter)
     service.post("/dead-letters/{job_id}/recover", response_model=RecoveredView, **options)(recover)
     service.post("/dead-letters/{job_id}/purge", response_model=Purged, **options)(purge)
+    service.get("/dead-letters/{job_id}/notes", response_model=Remarks, **options)(notes)
+    service.post("/dead-letters/{job_id}/notes", response_model=RemarkView, **options)(note)
 
 
 def _asked(
@@ -68,20 +87,75 @@ Asked = Annotated[DeadFilter, Depends(_asked)]
 
 @needs(Scope.READ)
 async def dead_letters(
-    request: Request, where: Asked, recovered: bool = False, limit: Limit = 50, after: After | None = None
+    request: Request,
+    where: Asked,
+    recovered: bool = False,
+    cause: CauseId | None = None,
+    limit: Limit = 50,
+    after: After | None = None,
 ) -> DeadPage:
-    """Jobs that could not be done, newest first."""
+    """Jobs that could not be done, newest first.
+
+    Of one `cause`, a page can be short, or empty, and `next` still say where to go on.
+    """
     principal = principal_of(request)
     wanted = replace(where, recovered=recovered, payloads=principal.may(Scope.PAYLOAD))
-    found = await (await ops_of(request)).dead_letters(wanted, limit, after)
+    ops = await ops_of(request)
+    if cause is not None:
+        alike = await ops.dead_letters_of(wanted, cause, limit, after)
+        return DeadPage(dead_letters=[dead_view(principal, each) for each in alike.letters], next=alike.next)
+    found = await ops.dead_letters(wanted, limit, after)
     views = [dead_view(principal, letter) for letter in found]
     return DeadPage(dead_letters=views, next=following([letter.job_id for letter in found], limit))
 
 
 @needs(Scope.READ)
-async def count(request: Request, where: Asked, action: Literal["recover", "purge"]) -> DeadCount:
+async def causes(request: Request, where: Asked) -> CausesView:
+    """Dead letters by what they died of, the most frequent first: the same task and, but for ids and
+    numbers, the same error.
+    """
+    found = await (await ops_of(request)).causes.all(where)
+    views = [DeadCauseView.model_validate(cause) for cause in found.causes]
+    return CausesView(causes=views, more=found.more)
+
+
+@needs(Scope.READ, everything=True)
+async def cause_notes(request: Request, cause: CauseId) -> Remarks:
+    """What people have written down about a cause."""
+    return await _notes(request, cause)
+
+
+@needs(Scope.OPERATE, everything=True)
+async def note_cause(request: Request, cause: CauseId, new: NewRemark) -> RemarkView:
+    """Write something down about a cause, for those who look at it next."""
+    return RemarkView(**(await (await ops_of(request)).remarks.add(cause, new.text))._asdict())
+
+
+@needs(Scope.READ)
+async def notes(request: Request, job_id: str) -> Remarks:
+    """What people have written down about a dead letter."""
+    await _seen(request, job_id)
+    return await _notes(request, job_id)
+
+
+@needs(Scope.OPERATE)
+async def note(request: Request, job_id: str, new: NewRemark) -> RemarkView:
+    """Write something down about a dead letter."""
+    await _seen(request, job_id)
+    return RemarkView(**(await (await ops_of(request)).remarks.add(job_id, new.text))._asdict())
+
+
+async def _notes(request: Request, subject: str) -> Remarks:
+    found = await (await ops_of(request)).remarks.about(subject)
+    return Remarks(notes=[RemarkView(**each._asdict()) for each in found])
+
+
+@needs(Scope.READ)
+async def count(
+    request: Request, where: Asked, action: Literal["recover", "purge"], cause: CauseId | None = None
+) -> DeadCount:
     """How many dead letters match exactly, and the word that confirms doing something to all of them."""
-    found = await (await ops_of(request)).bulk.chosen(action, where)
+    found = await (await ops_of(request)).bulk.chosen(action, where, cause)
     return DeadCount(count=len(found.ids), confirm=found.confirm)
 
 
@@ -108,11 +182,32 @@ async def purge(request: Request, job_id: str, why: Why | None = None) -> Purged
 
 
 @needs(Scope.OPERATE)
+async def recover_some(request: Request, wish: RecoverSome) -> RecoveredSomeView:
+    """Recover just these dead letters; what is gone, or somebody else's, is counted."""
+    principal, ops = principal_of(request), await ops_of(request, wish)
+    ids = wish.job_ids if principal.sees_all else await _own(ops, principal, wish.job_ids)
+    if not ids:
+        return RecoveredSomeView(job_ids=[], already=0, gone=len(wish.job_ids))
+    done = await ops.recover_some(ids, wish.rate)
+    gone = done.gone + len(wish.job_ids) - len(ids)
+    return RecoveredSomeView(job_ids=list(done.job_ids), already=done.already, gone=gone)
+
+
+async def _own(ops: Ops, principal: Principal, ids: list[str]) -> list[str]:
+    found = []
+    for job_id in ids:
+        with suppress(JobNotFound):
+            if principal.sees((await ops.dead_letter(job_id)).owner):
+                found.append(job_id)
+    return found
+
+
+@needs(Scope.OPERATE)
 async def recover_many(request: Request, wish: BulkRecover) -> BulkRecovered:
     """Recover every dead letter that matches; 409 where those are not exactly the confirmed ones."""
     where = _meant(principal_of(request), wish)
     ops = await ops_of(request, wish)
-    made = await ops.bulk.recover(where, wish.count, wish.confirm, rate=wish.rate)
+    made = await ops.bulk.recover(where, wish.count, wish.confirm, rate=wish.rate, cause=wish.cause)
     return BulkRecovered(recovered=len(made), job_ids=made)
 
 
@@ -121,7 +216,7 @@ async def purge_many(request: Request, wish: Bulk) -> Purged:
     """Remove every dead letter that matches; 409 where those are not exactly the confirmed ones."""
     where = _meant(principal_of(request), wish)
     ops = await ops_of(request, wish)
-    return Purged(purged=await ops.bulk.purge(where, wish.count, wish.confirm))
+    return Purged(purged=await ops.bulk.purge(where, wish.count, wish.confirm, cause=wish.cause))
 
 
 def _meant(principal: Principal, wish: Bulk) -> DeadFilter:

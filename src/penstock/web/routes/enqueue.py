@@ -44,9 +44,13 @@ async def enqueue(
     principal = principal_of(request)
     doorway: Doorway = request.app.state.doorway
     task = _task(doorway, queue, job)
-    using: Any = {"delay": job.delay, "priority": job.priority, "owner": _owner(principal, job)}
+    owner = _owner(principal, job)
+    using: Any = {"delay": job.delay, "priority": job.priority, "owner": owner}
+    using["tags"] = job.tags
     using["key"] = stored_key(principal, _key(job, idempotency_key))
     await doorway.open()
+    if principal.sees_all:  # whose is only known now
+        await doorway.admit_job(principal, owner)
     try:
         handle = await _soon(task.using(**using).aenqueue(**job.payload))
     except InvalidOption as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import AbstractContextManager
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Header, Query, Request
@@ -11,12 +12,12 @@ from starlette.responses import Response
 from penstock.feed.events import NAMES
 from penstock.feed.follow import MAX_TOKEN
 from penstock.feed.subscription import EventFilter
-from penstock.model.access import Scope
+from penstock.model.access import Principal, Scope
 from penstock.web.doorway import Doorway, ops_of, principal_of
 from penstock.web.following import END, Follower
 from penstock.web.guard import needs
 from penstock.web.origins import is_foreign
-from penstock.web.refusals import RESPONSES, Refusal, not_found
+from penstock.web.refusals import RESPONSES, Refusal, invalid, not_found
 from penstock.web.shapes import Name, Text
 from penstock.web.stream import EventStream, May, all_events
 from penstock.web.views import owner_filter
@@ -53,11 +54,13 @@ async def events(
     seconds: Seconds = DAY,
 ) -> Response:
     """What happens to jobs from now on, or since the last event that was heard."""
-    _refuse_foreign(request)
+    _check_listener(request)
     wanted = EventFilter(owner=owner_filter(principal_of(request), owner), queue=queue, events=event)
     feed = await _doorway(request).feed()
     await feed.start()
-    return EventStream(feed.subscribe(wanted, last_event_id), all_events, _still(request), seconds)
+    listening = feed.subscribe(wanted, last_event_id)
+    seat = _seat(request, principal_of(request).name)
+    return EventStream(listening, all_events, _still(request), seconds, seat)
 
 
 @needs(Scope.READ, follow=True)
@@ -69,7 +72,7 @@ async def job_events(
     seconds: Seconds = DAY,
 ) -> Response:
     """How a job is, and what happens to it until it has ended; with a token for it, or a follow token."""
-    _refuse_foreign(request)
+    _check_listener(request)
     may = await _may_follow(request, job_id)
     if last_event_id == END:
         return Response(status_code=204)  # browsers come again until they are told so
@@ -78,7 +81,9 @@ async def job_events(
     await feed.start()
     follower = Follower(doorway.app.ops, job_id)
     listening = feed.subscribe(EventFilter(job_id=job_id), last_event_id)
-    return EventStream(listening, follower.frames, may, seconds)
+    principal: Principal | None = getattr(request.state, "principal", None)
+    seat = _seat(request, f"job:{job_id}" if principal is None else principal.name)
+    return EventStream(listening, follower.frames, may, seconds, seat)
 
 
 def _doorway(request: Request) -> Doorway:
@@ -86,9 +91,19 @@ def _doorway(request: Request) -> Doorway:
     return found
 
 
-def _refuse_foreign(request: Request) -> None:
+def _check_listener(request: Request) -> None:
     if is_foreign(request):
         raise Refusal(403, "forbidden", "a page of another site may not listen")
+    headers = request.headers
+    if headers.get("content-length", "0") != "0" or "transfer-encoding" in headers:
+        raise invalid("who listens sends no body")
+
+
+def _seat(request: Request, name: str) -> AbstractContextManager[None]:
+    """Asked for last, so that nobody comes between the look and the taking."""
+    seats = _doorway(request).seats
+    seats.check(name)
+    return seats.taken(name)
 
 
 async def _may_follow(request: Request, job_id: str) -> May:

@@ -7,12 +7,13 @@ from typing import Any
 from fastapi import FastAPI, Request
 
 from penstock.engine import Flow
-from penstock.model.access import Scope
+from penstock.model.access import Principal, Scope
+from penstock.model.job import Job
 from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.pages import After, Limit, following
 from penstock.web.refusals import RESPONSES, not_found
-from penstock.web.shapes import FlowCancelledView, FlowDetail, FlowPage, FlowView, Why
+from penstock.web.shapes import FlowCancelledView, FlowDetail, FlowJobView, FlowPage, FlowView, Why
 from penstock.web.views import job_view
 
 
@@ -37,7 +38,7 @@ async def flows(request: Request, limit: Limit = 50, after: After | None = None)
 async def flow(request: Request, flow_id: str) -> FlowDetail:
     """One flow and its jobs; of a token's own owner where all of its jobs are."""
     found, principal = await _seen(request, flow_id), principal_of(request)
-    return FlowDetail(**_told(found), jobs=[job_view(principal, job) for job in found.jobs])
+    return FlowDetail(**_told(found), jobs=[_member(principal, job) for job in found.jobs])
 
 
 @needs(Scope.OPERATE)
@@ -55,6 +56,11 @@ async def _seen(request: Request, flow_id: str) -> Flow:
     if not principal.sees_all and not all(principal.sees(job.owner) for job in found.jobs):
         raise not_found()
     return found
+
+
+def _member(principal: Principal, job: Job) -> FlowJobView:
+    known = job_view(principal, job).model_dump(exclude_unset=True)
+    return FlowJobView(**known, after=list(job.after), blocked_by=list(job.blocked_by))
 
 
 def _told(flow: Flow) -> dict[str, Any]:

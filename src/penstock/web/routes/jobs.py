@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Path, Request
+from fastapi import Depends, FastAPI, Path, Request
 
 from penstock.engine import HistoryFilter, JobFilter
 from penstock.model.access import Scope
@@ -13,6 +13,7 @@ from penstock.model.record import Record
 from penstock.model.states import State, Status
 from penstock.ops import Ops
 from penstock.searching import Found, NotSearchable
+from penstock.web.bulk_shapes import DeletedView
 from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.keys import stored_key
@@ -40,6 +41,7 @@ def register(service: FastAPI) -> None:
     service.get("/history", response_model=JobPage, response_model_exclude_unset=True, **options)(history)
     service.get("/jobs/{id}", response_model=JobView, response_model_exclude_unset=True, **options)(job)
     service.post("/jobs/{job_id}/cancel", response_model=CancelledView, **options)(cancel)
+    service.post("/jobs/{job_id}/delete", response_model=DeletedView, **options)(delete)
     service.post("/jobs/{job_id}/retry", response_model=RetriedView, **options)(retry)
     service.post("/jobs/{job_id}/promote", response_model=PromotedView, **options)(promote)
 
@@ -50,8 +52,13 @@ async def job(request: Request, job_id: Annotated[str, Path(alias="id")]) -> Job
     return job_view(principal_of(request), await seen(request, job_id))
 
 
-@needs(Scope.READ)
-async def jobs(
+def arguments(request: Request) -> dict[str, str]:
+    """What is asked of the arguments of jobs: `args.NAME=VALUE`."""
+    given = request.query_params.multi_items()
+    return {name.removeprefix(_ARGS): value for name, value in given if name.startswith(_ARGS)}
+
+
+def _asked(
     request: Request,
     queue: Name | None = None,
     task: Name | None = None,
@@ -61,15 +68,9 @@ async def jobs(
     since: Instant | None = None,
     until: Instant | None = None,
     parked: bool | None = None,
-    limit: Limit = 50,
-    after: After | None = None,
-) -> JobPage:
-    """Jobs, newest first. With `task`, also by an argument it declares searchable: `args.order_id=7`.
-
-    Such a page can be short, or empty, and `next` still say where to go on.
-    """
+) -> JobFilter:
     principal = principal_of(request)
-    where = JobFilter(
+    return JobFilter(
         queue=queue,
         task=task,
         state=state,
@@ -80,23 +81,41 @@ async def jobs(
         parked=parked,
         payloads=principal.may(Scope.PAYLOAD),
     )
+
+
+Asked = Annotated[JobFilter, Depends(_asked)]
+
+
+@needs(Scope.READ)
+async def jobs(
+    request: Request,
+    where: Asked,
+    tag: Name | None = None,
+    limit: Limit = 50,
+    after: After | None = None,
+) -> JobPage:
+    """Jobs, newest first; also by a tag, or, with `task`, by an argument it declares searchable.
+
+    The latter as `args.order_id=7`.
+
+    Such a page can be short, or empty, and `next` still say where to go on.
+    """
+    principal = principal_of(request)
     ops = await ops_of(request)
-    if args := _arguments(request):
-        page = await _search(ops, where, args, limit, after)
+    args = arguments(request)
+    if args or tag:
+        page = await _search(ops, where, args, tag, limit, after)
         return JobPage(jobs=[job_view(principal, each) for each in page.jobs], next=page.next)
     found = await ops.jobs(where, limit, after)
     views = [job_view(principal, each) for each in found]
     return JobPage(jobs=views, next=following([each.id for each in found], limit))
 
 
-def _arguments(request: Request) -> dict[str, str]:
-    given = request.query_params.multi_items()
-    return {name.removeprefix(_ARGS): value for name, value in given if name.startswith(_ARGS)}
-
-
-async def _search(ops: Ops, where: JobFilter, args: dict[str, str], limit: int, after: str | None) -> Found:
+async def _search(
+    ops: Ops, where: JobFilter, args: dict[str, str], tag: str | None, limit: int, after: str | None
+) -> Found:
     try:
-        return await ops.search(where, args, limit, after)
+        return await ops.search(where, args, limit, after, tag=tag)
     except NotSearchable as error:
         raise invalid(str(error), Field("args", str(error))) from error
 
@@ -154,6 +173,14 @@ async def promote(request: Request, job_id: str, why: Why | None = None) -> Prom
     await seen(request, job_id)
     done = await (await ops_of(request, why)).promote(job_id)
     return PromotedView(job_id=job_id, state=done.state, due_at=done.due_at)
+
+
+@needs(Scope.OPERATE)
+async def delete(request: Request, job_id: str, why: Why | None = None) -> DeletedView:
+    """Remove the record of a job that has ended, also from the history. Its dead letter stays."""
+    await seen(request, job_id)
+    await (await ops_of(request, why)).delete(job_id)
+    return DeletedView(job_id=job_id)
 
 
 async def seen(request: Request, job_id: str) -> Job | Record:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import timedelta
+from typing import Any, Literal
 
 from fastapi import FastAPI, Request
 
 from penstock.model.access import Scope
-from penstock.timetable import Entry
+from penstock.timetable import Entry, Lane
 from penstock.web.doorway import ops_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES
 from penstock.web.shapes import (
     Fired,
+    Instant,
     RunView,
     ScheduleDetail,
     Schedules,
@@ -20,11 +22,15 @@ from penstock.web.shapes import (
     TickView,
     Why,
 )
+from penstock.web.sights import PlannedView, PlanView, SeamView
+
+SPANS = {"day": timedelta(days=1), "week": timedelta(days=7)}
 
 
 def register(service: FastAPI) -> None:
     options: dict[str, Any] = {"responses": RESPONSES, "tags": ["schedules"]}
     service.get("/schedules", response_model=Schedules, **options)(schedules)
+    service.get("/timetable", response_model=PlanView, **options)(timetable)
     service.get("/schedules/{name}", response_model=ScheduleDetail, **options)(schedule)
     service.post("/schedules/{name}/fire", status_code=202, response_model=Fired, **options)(fire)
     service.post("/schedules/{name}/pause", response_model=ScheduleView, **options)(pause)
@@ -36,6 +42,33 @@ async def schedules(request: Request) -> Schedules:
     """Every schedule, by name."""
     found = await (await ops_of(request)).timetable.schedules()
     return Schedules(schedules=[ScheduleView(**_told(entry)) for entry in found])
+
+
+@needs(Scope.READ, everything=True)
+async def timetable(
+    request: Request, span: Literal["day", "week"] = "day", since: Instant | None = None
+) -> PlanView:
+    """What all schedules do in a time, side by side, from a little before now on unless told otherwise."""
+    plan = await (await ops_of(request)).timetable.plan(SPANS[span], since)
+    return PlanView(
+        now=plan.now,
+        since=plan.since,
+        until=plan.until,
+        lanes=[_planned(lane) for lane in plan.lanes],
+        seams=[SeamView.model_validate(seam) for seam in plan.seams],
+    )
+
+
+def _planned(lane: Lane) -> PlannedView:
+    told = _told(lane.entry)
+    return PlannedView(
+        **{name: told[name] for name in ("id", "task", "tz", "paused", "after")},
+        runs=lane.runs.at,
+        more=lane.runs.more,
+        ticks=[tick.due for tick in lane.ticks],
+        fired=[tick.fired_at for tick in lane.ticks],
+        last=None if lane.last is None else TickView(**lane.last._asdict()),
+    )
 
 
 @needs(Scope.READ, everything=True)

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from fastapi import FastAPI, Request, Response
 from pydantic import Field
 
-from penstock.model.access import Principal, Scope
+from penstock.model.access import EVERYBODY, Principal, Scope
 from penstock.sessions import LASTS, proof_of
-from penstock.web.auth import COOKIE
+from penstock.web.auth import cookie_name
 from penstock.web.doorway import Doorway, principal_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES
@@ -30,7 +30,7 @@ def register(service: FastAPI) -> None:
 @needs(Scope.READ)
 async def session(request: Request) -> SessionView:
     """Who asks, and what they may do."""
-    return _view(request, principal_of(request), request.cookies.get(COOKIE))
+    return _view(request, principal_of(request), request.cookies.get(cookie_name(request)))
 
 
 @needs(None)
@@ -43,7 +43,7 @@ async def enter(request: Request, response: Response, who: Enter) -> SessionView
         raise doorway.stranger(request)
     doorway.hold(begun.principal)
     response.set_cookie(
-        COOKIE,
+        cookie_name(request),
         begun.secret,
         max_age=int(LASTS),
         path=request.scope.get("root_path", "").rstrip("/") or "/",
@@ -57,12 +57,12 @@ async def enter(request: Request, response: Response, who: Enter) -> SessionView
 @needs(Scope.READ)
 async def leave(request: Request, response: Response) -> None:
     """End the session that this request shows."""
-    secret = request.cookies.get(COOKIE)
+    secret = request.cookies.get(cookie_name(request))
     if secret is not None:
         doorway: Doorway = request.app.state.doorway
         await (await doorway.open()).ops.sessions.end(secret)
         doorway.forget(secret)
-    response.delete_cookie(COOKIE, path=request.scope.get("root_path", "").rstrip("/") or "/")
+    response.delete_cookie(cookie_name(request), path=request.scope.get("root_path", "").rstrip("/") or "/")
 
 
 def _came_by_tls(request: Request) -> bool:
@@ -79,7 +79,7 @@ def _view(request: Request, principal: Principal, secret: str | None) -> Session
     doorway: Doorway = request.app.state.doorway
     return SessionView(
         name=principal.name,
-        owner=principal.owner,
+        owner=EVERYBODY if principal.all_owners else principal.owner,
         scopes=sorted(principal.scopes),
         engine=doorway.app.url.partition("://")[0],
         proof=None if secret is None else proof_of(secret),

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from fastapi import FastAPI, Request
 from starlette.responses import PlainTextResponse, Response
 
+from penstock.alerts.gauges import Gauge
 from penstock.model.access import Scope
 from penstock.telemetry.metrics import Point, Snapshot
 from penstock.telemetry.prometheus import CONTENT_TYPE, prometheus_text
@@ -14,12 +15,15 @@ from penstock.web.doorway import Doorway, ops_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES
 from penstock.web.shapes import Name, SeriesView, StatsView
+from penstock.web.sights import Gauges, LatelyView
 
 
 def register(service: FastAPI) -> None:
     options: dict[str, Any] = {"responses": dict(RESPONSES), "tags": ["metrics"]}
     service.get("/stats", response_model=StatsView, **options)(stats)
     service.get("/stats/series", response_model=SeriesView, **options)(series)
+    service.get("/stats/gauges", response_model=Gauges, **options)(gauges)
+    service.get("/stats/lately", response_model=LatelyView, **options)(lately)
     options["responses"] |= {501: RESPONSES[503] | {"description": "penstock[metrics] is not installed"}}
     service.get("/metrics", response_class=PlainTextResponse, **options)(metrics)
 
@@ -36,6 +40,20 @@ async def series(
 ) -> dict[str, list[Point]]:
     """The last hour, day or week in equal steps, oldest first."""
     return {"points": await (await ops_of(request)).metrics.series(span, queue)}
+
+
+@needs(Scope.READ, everything=True)
+async def gauges(
+    request: Request, span: Literal["hour", "day"] = "hour", queue: Name | None = None
+) -> dict[str, list[Gauge]]:
+    """How deep queues were, and what else stood, over the last hour or day, oldest first."""
+    return {"points": await (await ops_of(request)).alerts.gauges(span, queue)}
+
+
+@needs(Scope.READ, everything=True)
+async def lately(request: Request) -> LatelyView:
+    """The last hour of every queue, for a small line beside its name."""
+    return LatelyView(completed=await (await ops_of(request)).metrics.lately())
 
 
 @needs(Scope.READ, everything=True)

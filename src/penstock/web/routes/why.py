@@ -6,16 +6,17 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 
+from penstock.engine import EffectFilter, EffectRecord
 from penstock.model.access import Scope
 from penstock.model.values import readable
-from penstock.ops import Story
+from penstock.ops import MAX_PAGE, Story
 from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES, not_found
 from penstock.web.routes.jobs import seen
-from penstock.web.shapes import ExplanationView, StoryView
+from penstock.web.shapes import EffectView, ExplanationView, LoggedView, StoryView
 
-SHOWN = ("type", "message", "code", "class", "attempt", "at")
+SHOWN = ("type", "message", "code", "class", "attempt", "at", "ran_for", "worker", "note")
 PRIVATE = ("traceback", "causes")
 
 
@@ -34,19 +35,24 @@ async def why(request: Request, job_id: str) -> ExplanationView:
 
 @needs(Scope.READ, everything=True)
 async def story(request: Request, job_id: str) -> StoryView:
-    """What operators see of a job that has its record: its errors, steps and ties.
+    """What operators see of a job that has its record: its errors, steps, effects and ties.
 
-    Stacks and the results of steps only with the scope for payloads.
+    Stacks, log lines and the results of steps only with the scope for payloads.
     """
     await seen(request, job_id)
-    told = await (await ops_of(request)).told(job_id)
+    ops = await ops_of(request)
+    told = await ops.told(job_id)
     if not isinstance(told, Story):
         raise not_found()
     private = principal_of(request).may(Scope.PAYLOAD)
     job = told.job
+    logged = await ops.logged(job) if private else {}
+    effects = await ops.effects(EffectFilter(task=job.task, key=job.key), MAX_PAGE)
     return StoryView(
         errors=[_error(error, private=private) for error in job.errors],
         steps={name: readable(value) if private else None for name, value in told.steps.items()},
+        logs=[LoggedView.model_validate({"attempt": n, "lines": lines}) for n, lines in logged.items()],
+        effects=[_effect(each) for each in effects],
         worker=job.worker,
         origin=job.origin,
         note=job.note,
@@ -55,19 +61,22 @@ async def story(request: Request, job_id: str) -> StoryView:
         blocked_by=list(job.blocked_by),
         recovered_from=job.recovered_from,
         recovered_as=job.recovered_as,
+        claimed_at=job.claimed_at,
+        expires_at=job.expires_at,
+        deadline_at=job.deadline_at,
+        priority=job.priority.name.lower(),
+        dead_letter=told.dead_letter is not None,
         ran_for=job.ran_for,
         rescues=job.rescues,
     )
 
 
-def _error(error: dict[str, Any], *, private: bool) -> dict[str, Any]:
-    shown = (
-        "type",
-        "message",
-        "code",
-        "class",
-        "attempt",
-        "at",
-        *(("traceback", "causes") if private else ()),
+def _effect(effect: EffectRecord) -> EffectView:
+    return EffectView(
+        name=effect.name, job_id=effect.job_id, first_at=effect.first_at, expires_at=effect.expires_at
     )
+
+
+def _error(error: dict[str, Any], *, private: bool) -> dict[str, Any]:
+    shown = (*SHOWN, *(PRIVATE if private else ()))
     return {name: error[name] for name in shown if name in error}

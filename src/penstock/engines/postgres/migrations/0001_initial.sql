@@ -70,6 +70,10 @@ create index jobs_blocked on {schema}.jobs (deadline_at) where state = 'blocked'
 create index jobs_flow on {schema}.jobs (flow) where flow is not null;
 create index jobs_owner on {schema}.jobs (owner, id) where owner is not null;
 create index jobs_key on {schema}.jobs (key, id) where key is not null;
+-- A task or a queue that is rare among them is found by the pages it is on, for next to nothing.
+create index jobs_rare on {schema}.jobs using brin (
+    task text_bloom_ops(n_distinct_per_range = 32), queue text_bloom_ops(n_distinct_per_range = 32)
+) with (pages_per_range = 32);
 
 create table {schema}.finished (
     id uuid primary key,

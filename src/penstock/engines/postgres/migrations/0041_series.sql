@@ -1,4 +1,4 @@
--- What workers have counted, by the minute and since ever.
+-- What workers have counted, by the minute, by the quarter of an hour of whole queues, and since ever.
 create table {schema}.minutes (
     at timestamptz not null,
     queue text collate "C" not null,
@@ -6,6 +6,12 @@ create table {schema}.minutes (
     measures jsonb not null,
     primary key (at, queue, task)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000);
+create table {schema}.quarters (
+    at timestamptz not null,
+    queue text collate "C" not null,
+    measures jsonb not null,
+    primary key (at, queue)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 create table {schema}.totals (
     queue text collate "C" not null,
     task text collate "C" not null,

@@ -24,6 +24,7 @@ end
 local function write_group(group, keep, now)
   local ids, queue = group.ids, queue_of(group.kind)
   change('ZREM', p .. 'live:' .. group.kind, ids)
+  if has(group.flags, OWNER) then owe_no_more(ids) end
   change('SREM', p .. 'held:' .. group.worker, ids)
   if is_grouped(queue) then limits().vacate_plain(ids, queue) end
   count(queue, 'a', -#ids)

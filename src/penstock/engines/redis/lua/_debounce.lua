@@ -41,8 +41,14 @@ local function replace(id, job)
   if state ~= 'b' then leave_line(id, old, run, state) end
   call('HSET', JOBS, id, new)
   call('HDEL', RUNS, id)
-  if old.owner then call('ZREM', p .. 'owners', old.owner .. '\0' .. id) end
-  if base.owner then call('ZADD', p .. 'owners', '0', base.owner .. '\0' .. id) end
+  if old.owner then
+    call('ZREM', p .. 'owners', old.owner .. '\0' .. id)
+    owe(old.owner, -1)
+  end
+  if base.owner then
+    call('ZADD', p .. 'owners', '0', base.owner .. '\0' .. id)
+    owe(base.owner, 1)
+  end
   if state ~= 'b' then line_up(id, base, new_run(base), job.group.state) end
   write_all()
 end

@@ -25,6 +25,7 @@ local untold = {}
 
 local function finish(id, run, state, now, keep)
   later('ZREM', p .. 'live:' .. run.kind, id)
+  if has(run.base_flags, OWNER) then owe_no_more({ id }) end
   local more = has(run.base_flags, MORE) and more_of(id)
   ended[id] = state
   if more then

@@ -58,7 +58,10 @@ local function insert(job)
   call('ZADD', p .. 'live:' .. group.kind, '0', id)
   if job.u then call('HSET', p .. 'keys', group.kind .. ':' .. job.u, id) end
   if job.k then call('ZADD', p .. 'bykey', '0', job.k .. '\0' .. id) end
-  if job.o then call('ZADD', p .. 'owners', '0', job.o .. '\0' .. id) end
+  if job.o then
+    call('ZADD', p .. 'owners', '0', job.o .. '\0' .. id)
+    owe(job.o, 1)
+  end
   if job.t and insert_more(job) then return false end
   stand_in_line(job)
   return true

@@ -7,5 +7,7 @@ local function bury_worker(worker)
   if till and tonumber(till) > 0 or call('EXISTS', p .. 'held:' .. worker) == 1 then return end
   call('ZREM', p .. 'workers', worker)
   call('HDEL', p .. 'worker', worker)
+  call('HDEL', p .. 'ordered', worker)
+  call('HDEL', p .. 'memory', worker)
   call('DEL', p .. 'void:' .. worker, p .. 'cancels:' .. worker)
 end

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- Keep a worker alive, unless its time is over: that is final.
 -- KEYS 1 prefix
--- ARGV 1 now or ''; 2 worker; 3 how long it lives from now (us)
--- Returns nothing where it was given up; else queues that are paused, id and token of jobs to stop, and 1
--- where somebody watches the feed
+-- ARGV 1 now or ''; 2 worker; 3 how long it lives from now (us); 4 how many bytes it has, or ''
+-- Returns nothing where it was given up; else queues that are paused, id and token of jobs to stop, 1 where
+-- somebody watches the feed, and what it was ordered to do, or ''
 --@ _keys
 --@ _run
 --@ _workers
@@ -16,6 +16,7 @@ if tonumber(till) <= now then
   return false
 end
 call('ZADD', p .. 'workers', now + tonumber(ARGV[3]), worker)
+if ARGV[4] ~= '' then call('HSET', p .. 'memory', worker, ARGV[4]) end
 local paused, cancel, queues = {}, {}, call('HGETALL', p .. 'queues')
 for i = 1, #queues, 2 do
   if queues[i + 1] == '1' then paused[#paused + 1] = queues[i] end
@@ -26,4 +27,4 @@ for _, id in ipairs(call('SMEMBERS', p .. 'cancels:' .. worker)) do
     cancel[#cancel + 1], cancel[#cancel + 2] = id, read_run(run).token
   end
 end
-return { paused, cancel, note_of('listener', 'feed', now) and 1 or 0 }
+return { paused, cancel, note_of('listener', 'feed', now) and 1 or 0, call('HGET', p .. 'ordered', worker) or '' }

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Drop lanes that nobody waits in, kinds of which nothing is left, keys whose period is over, limits worked off; put jobs
--- of schedules that are gone, or keep nothing apart, back on the shelves of their queues; drop notes and minutes past
--- their time.
+-- of schedules that are gone, or keep nothing apart, back on the shelves of their queues; drop notes, minutes and quarters
+-- past their time.
 -- KEYS 1 prefix
 -- ARGV 1 now or ''; 2 for how long minutes are kept (us); then schedules that keep nothing apart
 --@ _keys
@@ -56,7 +56,9 @@ for _, name in ipairs(call('ZRANGEBYSCORE', NOTE_ENDS, '-inf', score(now), 'LIMI
   local kind, key = name:match('^([^:]*):(.*)$')
   drop_note(kind, key)
 end
-local old = call('ZRANGEBYSCORE', p .. 'minutes', '-inf', '(' .. score(now - tonumber(ARGV[2])), 'LIMIT', 0, 100)
-for _, at in ipairs(old) do call('UNLINK', p .. 'minute:' .. at) end
-change('ZREM', p .. 'minutes', old)
+for _, step in ipairs({ 'minute', 'quarter' }) do
+  local old = call('ZRANGEBYSCORE', p .. step .. 's', '-inf', '(' .. score(now - tonumber(ARGV[2])), 'LIMIT', 0, 100)
+  for _, at in ipairs(old) do call('UNLINK', p .. step .. ':' .. at) end
+  change('ZREM', p .. step .. 's', old)
+end
 return 1

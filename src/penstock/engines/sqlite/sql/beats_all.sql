@@ -1,1 +1,1 @@
-select worker, until from beats
+select worker, until, memory from beats

@@ -1,1 +1,1 @@
-create table if not exists beats (worker text primary key, until integer not null) without rowid
+create table if not exists beats (worker text primary key, until integer not null, memory integer) without rowid

@@ -1,1 +1,1 @@
-update beats set until = ? where worker = ? and until > ?
+update beats set until = ?, memory = coalesce(?, memory) where worker = ? and until > ?

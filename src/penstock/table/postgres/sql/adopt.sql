@@ -1,10 +1,9 @@
 -- Rows that somebody started without saying when count as started from now on.
 with undated as materialized (
-    select {id} as penstock_id
-    from {table}
-    where {status} = {started} and {started_at} is null
+    select t.{id} as penstock_id
+    {which}
     limit %(limit)s
-    for update skip locked
+    for update of t skip locked
 )
 update {table} as t
 set {started_at} = {now_started}

@@ -1,11 +1,9 @@
 -- Starts the next queued rows, in order, each once, however many instances claim at the same time.
 with next as materialized (
-    select {id} as penstock_id
-    from {table}
-    where {status} = {queued} and {retry_at} is null
-    order by {order_by}, {id}
+    select t.{id} as penstock_id
+    {which}
     limit %(limit)s
-    for update skip locked
+    for update of t skip locked
 ), taken as (
     update {table} as t
     set {status} = {started},

@@ -1,9 +1,7 @@
 -- Takes stuck rows back: completed where their output exists, else queued, and failed after too many times.
 with gone as materialized (
     select t.{id} as penstock_id, {made} as penstock_made
-    from {table} as t
-    where t.{status} = {started} and t.{started_at} <= {now_started} - %(after)s::float8 * interval '1 second'
-    order by t.{started_at}
+    {which}
     limit %(limit)s
     for update of t skip locked
 ), judged as (

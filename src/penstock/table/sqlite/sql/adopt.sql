@@ -2,5 +2,7 @@
 update {table}
 set {started_at} = {now}
 where {id} in (
-    select {id} from {table} where {status} = {started} and {started_at} is null limit :limit
+    select {id}
+    {which}
+    limit :limit
 )

@@ -5,9 +5,8 @@ set {status} = {started},
     {token} = lower(hex(randomblob(16))),
     {attempts} = coalesce({attempts}, 0) + 1
 where {id} in (
-    select {id} from {table}
-    where {status} = {queued} and {retry_at} is null
-    order by {order_by}, {id}
+    select {id}
+    {which}
     limit :limit
 )
 returning {id}

@@ -25,9 +25,8 @@ set {status} = case
     end,
     {token} = null
 where {table}.{id} in (
-    select {id} from {table}
-    where {status} = {started} and julianday({started_at}) <= julianday({now}) - :after / 86400.0
-    order by {started_at}
+    select {id}
+    {which}
     limit :limit
 )
 returning {id}, {status}

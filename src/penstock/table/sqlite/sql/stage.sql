@@ -2,8 +2,7 @@
 update {table}
 set {retry_at} = null
 where {id} in (
-    select {id} from {table}
-    where {status} = {queued} and {retry_at} <= {now}
-    order by {retry_at}
+    select {id}
+    {which}
     limit :limit
 )

@@ -1,0 +1,2 @@
+-- What a person has told a worker to do.
+alter table penstock_workers add column ordered text;

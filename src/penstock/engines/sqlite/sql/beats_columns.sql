@@ -1,0 +1,1 @@
+select name from pragma_table_info('beats')

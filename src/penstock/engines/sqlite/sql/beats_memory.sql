@@ -1,0 +1,1 @@
+alter table beats add column memory integer

@@ -1,0 +1,1 @@
+update penstock_workers set ordered = ? where id = ?

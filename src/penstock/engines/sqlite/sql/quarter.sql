@@ -1,0 +1,1 @@
+select measures from penstock_quarters where at = ? and queue = ?

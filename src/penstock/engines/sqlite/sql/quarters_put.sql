@@ -1,0 +1,1 @@
+insert or replace into penstock_quarters (at, queue, measures) values (?, ?, ?)

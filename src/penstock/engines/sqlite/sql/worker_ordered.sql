@@ -1,0 +1,1 @@
+select ordered from penstock_workers where id = ?

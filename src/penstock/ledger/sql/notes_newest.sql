@@ -1,0 +1,3 @@
+select n.kind, n.key, n.body, n.version, n.at, n.expires_at from {notes} n
+where n.kind = :kind and n.key < :after and (n.expires_at is null or n.expires_at > :now)
+order by n.key desc limit :limit

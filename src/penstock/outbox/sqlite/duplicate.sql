@@ -1,0 +1,1 @@
+update penstock_outbox set duplicate_of = :holder where seq = :seq

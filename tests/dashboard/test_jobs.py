@@ -1,0 +1,185 @@
+"""Jobs and one job: found, walked through, acted on, and everything there is of one."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.async_api import Page, expect
+
+from dashboard.jobs_kit import HOSTILE
+from dashboard.kit import Shop
+from penstock import State
+from penstock.model.job import NewJob
+from penstock.tasks.ids import new_id
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+async def accessible(page: Page) -> None:
+    """No serious violation, as the page is now."""
+    await page.evaluate(AXE.read_text())
+    found = await page.evaluate("axe.run()")
+    bad = [v for v in found["violations"] if v["impact"] in ("serious", "critical")]
+    assert not bad, [(v["id"], [n["html"] for n in v["nodes"]][:3]) for v in bad]
+
+
+async def fits_a_phone(page: Page) -> None:
+    await page.set_viewport_size({"width": 390, "height": 800})
+    assert await page.evaluate("document.documentElement.scrollWidth") <= 390
+    await page.set_viewport_size({"width": 1280, "height": 900})
+
+
+async def delayed(shop: Shop, owner: str, many: int) -> list[str]:
+    jobs = [
+        NewJob(new_id(), "slow", "charge", '{"shop":"x","amount":1}', delay=3600, owner=owner)
+        for _ in range(many)
+    ]
+    for n in range(0, many, 500):
+        await shop.app.engine.enqueue(jobs[n : n + 500])
+    return [job.id for job in jobs]
+
+
+async def test_jobs_are_found_by_every_word_and_the_address_keeps_the_search(shop: Shop) -> None:
+    made = shop.app.tasks["send_receipt"].using(owner="ana", key="receipt:7000", delay=3600, tags=["billing"])
+    job = await made.aenqueue(order_id=7000)
+    page = await shop.page("operator", "/jobs")
+    row = page.get_by_title(job.id)
+    await page.keyboard.press("/")
+    await expect(page.locator("#search")).to_be_focused()
+    await page.keyboard.type("state:del")
+    await expect(page.locator('#search-words option[value="state:delayed"]')).to_have_count(1)
+    text = "state:delayed task:send_receipt queue:email owner:ana key:receipt:7000 tag:billing after:2h"
+    text += " args.order_id:7000"
+    await page.locator("#search").fill(text)
+    await page.keyboard.press("Enter")
+    await expect(row).to_be_visible()
+    await expect(page).to_have_url(re.compile(re.escape("q=state%3Adelayed")))
+    await page.reload()
+    await expect(row).to_be_visible()
+    await page.get_by_role("button", name="Without args.order_id:7000").click()
+    await expect(page.get_by_text("args.order_id:7000", exact=True)).to_have_count(0)
+    await page.goto(f"/dashboard/jobs?q={quote('task:send_receipt args.order_id:7001')}")
+    await expect(page.get_by_text("No job matches")).to_be_visible()
+    await page.goto(f"/dashboard/jobs?q={quote('state:odd task:send_receipt args.to:x')}")
+    await expect(page.get_by_text("not understood: state:odd")).to_be_visible()
+    await expect(page.get_by_role("alert")).to_contain_text("only by order_id")
+    await page.locator("#search").fill(job.id)
+    await page.keyboard.press("Enter")
+    await expect(page).to_have_url(re.compile(f"/jobs/{job.id}$"))
+    await page.get_by_role("button", name="Cancel", exact=True).click()
+    await page.get_by_role("dialog").get_by_role("button", name="Cancel it").click()
+    await expect(page.locator("main .state.cancelled").first).to_be_visible()
+
+
+async def test_all_that_match_are_acted_on_as_of_the_look_and_it_says_how_many_still_were(shop: Shop) -> None:
+    first, *others = await delayed(shop, "many", 5)
+    page = await shop.page("admin", "/jobs?q=owner:many")
+    await expect(page.get_by_title(first)).to_be_visible()
+    await page.get_by_role("group", name="All that match").get_by_role("button", name="Cancel").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_text("5 jobs")).to_be_visible()
+    await expect(dialog.get_by_role("listitem")).to_have_count(4)  # three of them, and how many more
+    await accessible(page)
+    (late,) = await delayed(shop, "many", 1)
+    await shop.app.ops.cancel(first)
+    await dialog.get_by_label("Why?").fill("ordered by mistake")
+    await dialog.get_by_role("button", name="Cancel 5").click()
+    await expect(dialog.get_by_text("4 of 5 cancelled; 1 was not eligible any more.")).to_be_visible()
+    await dialog.get_by_role("button", name="Close").click()
+    states = [(await shop.app.ops.job(job_id)).state for job_id in (*others, late)]
+    assert states == [State.CANCELLED] * 4 + [State.DELAYED]
+    (deed, *_) = [deed for deed in await shop.app.ops.audit.entries(10) if deed.action == "jobs cancel"]
+    assert deed.who.startswith("token:admin:")
+    assert (deed.why, deed.after) == ("ordered by mistake", {"done": 4, "not_eligible": 0})
+    # single rows: chosen by key, deleted
+    await page.goto("/dashboard/jobs?q=owner:many state:cancelled")
+    await expect(page.locator("tr.row")).to_have_count(5)
+    await page.keyboard.press("j")
+    await page.keyboard.press("x")
+    await expect(page.get_by_text("1 chosen")).to_be_visible()
+    await page.get_by_role("group", name="Chosen jobs").get_by_role("button", name="Delete").click()
+    await dialog.get_by_role("button", name="Delete", exact=True).click()
+    await expect(page.locator("tr.row")).to_have_count(4)
+    assert shop.complaints == []
+
+
+async def test_a_long_list_stays_small_in_the_page_and_is_walked_to_its_end(shop: Shop) -> None:
+    ids = await delayed(shop, "long", 1_500)
+    page = await shop.page("reader", "/jobs?q=owner:long")
+    await expect(page.get_by_title(ids[-1])).to_be_visible()
+    await expect(page.get_by_text("200 so far")).to_be_visible()
+    while not await page.get_by_title(ids[0]).count():
+        await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        await page.wait_for_timeout(20)
+        assert await page.locator("tr.row").count() < 120
+    await expect(page.get_by_text("1,500 jobs")).to_be_visible()
+    await page.evaluate("scrollTo(0, 0)")
+    await expect(page.get_by_title(ids[-1])).to_be_visible()
+    for _ in range(60):
+        await page.keyboard.press("j")
+    await expect(page.locator("tr.cursor").get_by_title(ids[-60])).to_be_in_viewport()
+    await page.keyboard.press("k")
+    await page.keyboard.press("Enter")
+    await expect(page).to_have_url(re.compile(f"/jobs/{ids[-59]}$"))
+    await expect(
+        page.locator("main").get_by_role("button", name=re.compile("Retry|Cancel|Delete|Run now"))
+    ).to_have_count(0)
+
+
+async def test_a_job_shows_its_life_errors_logs_steps_effects_and_flow_and_hostile_words_as_words(
+    shop: Shop,
+) -> None:
+    flow = shop.app.flow(HOSTILE[:60])
+    first = flow.add(shop.app.tasks["ship"].using(owner="bea").call(parcel=HOSTILE))
+    last = flow.add(shop.app.tasks["send_receipt"].call(order_id=1), after=[first])
+    made = await flow.aenqueue()
+    await made[last].aresult(timeout=20)
+    job = made[first].id
+    page = await shop.page("operator", f"/jobs/{job}")
+    main = page.locator("main")
+    await expect(main.locator(".head .state.completed")).to_be_visible()
+    await expect(main.locator(".life span")).to_have_count(4)  # waited, failed, waited, completed
+    await expect(main.get_by_role("list", name="Attempts").get_by_role("listitem")).to_have_count(2)
+    seen = {
+        "Arguments": HOSTILE,
+        "Result": "onerror=alert",
+        "Errors": "ConnectionError: <img",
+        "Logs": f"shipping {HOSTILE}",
+        "Steps": f"label {HOSTILE}",
+        "Flow": "send_receipt",
+    }
+    for tab, text in seen.items():
+        await page.get_by_role("tab", name=tab).click()
+        await expect(page.get_by_role("tabpanel").get_by_text(text).first).to_be_visible()
+        if tab in ("Logs", "Flow"):
+            await accessible(page)
+        await fits_a_phone(page)
+        assert await main.locator("img, svg[onload]").count() == 0
+    await page.get_by_role("tab", name="Errors").click()
+    stack = page.get_by_role("tabpanel").locator("details").first
+    await expect(stack).not_to_have_attribute("open", "")
+    await stack.locator("summary").click()
+    await expect(stack).to_contain_text("jobs_kit.py")
+    await page.get_by_role("tab", name="Flow").click()
+    await page.get_by_role("tabpanel").get_by_role("link", name="send_receipt").click()
+    await expect(page).to_have_url(re.compile(f"/jobs/{made[last].id}"))
+    reader = await shop.page("reader", f"/jobs/{job}?tab=logs")
+    await expect(reader.get_by_text("Not shown to you")).to_be_visible()
+    assert shop.complaints == []
+
+
+async def test_why_a_job_does_not_run_is_said_first_with_the_button_that_mends_it(shop: Shop) -> None:
+    await shop.app.ops.pause("slow")
+    job = await shop.app.tasks["ship"].aenqueue(parcel="p")
+    reader = await shop.page("reader", f"/jobs/{job.id}")
+    await expect(reader.get_by_text("paused")).to_be_visible()
+    await expect(reader.get_by_role("button", name="Resume the queue")).to_have_count(0)
+    page = await shop.page("operator", f"/jobs/{job.id}")
+    await page.get_by_role("button", name="Resume the queue").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Resume", exact=True).click()
+    await expect(page.locator("main .head .state.completed")).to_be_visible(timeout=20_000)

@@ -1,0 +1,174 @@
+"""The pages of the whole: what is shown there is so, and what is done there is done."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from dashboard.kit import HOSTILE, Shop
+from dashboard.test_acting import confirm
+from penstock.engine import Order, Sample, WorkerInfo
+from penstock.model.states import State
+from penstock.telemetry.gone import remember
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+
+async def test_the_overview_names_what_needs_somebody_and_mends_it_on_the_spot(shop: Shop) -> None:
+    await shop.app.engine.count([Sample("email", "send_receipt", {"completed": 3.0})])
+    await shop.app.ops.pause("parcels")
+    page = await shop.page("operator", "/")
+    attention = page.get_by_role("region", name="What needs attention")
+    fact = attention.locator(".fact").filter(has_text="Queue parcels is paused")
+    await fact.get_by_role("button", name="Resume…").click()
+    await confirm(page, "Resume", "the van is back")
+    await expect(fact).to_have_count(0)
+    assert not any(queue.paused for queue in await shop.app.ops.queues())
+    await expect(page.locator(".metric")).to_have_count(7)
+    limits = ["1,000", "30 s", "5 %", "100", "down", "for 5 min"]
+    await expect(page.locator(".metric .limit:not(:empty)")).to_have_text(
+        [re.compile(f"{t}$") for t in limits]
+    )
+    await page.get_by_role("button", name="day").click()
+    await page.get_by_label("Queue", exact=True).select_option("email")
+    await expect(page).to_have_url(re.compile("span=day&queue=email|queue=email&span=day"))
+    await expect(page.get_by_role("region", name="Throughput").locator("canvas")).to_be_visible(
+        timeout=15_000
+    )
+    drawn = page.get_by_role("region", name="Throughput").get_by_role("img")
+    await expect(drawn).to_have_attribute("aria-label", re.compile("completed: lately .*/min, at most"))
+    await page.locator("main").get_by_role("link", name="email").last.click()
+    await expect(page.get_by_role("heading", name="email", level=1)).to_be_visible()
+    await expect(page.get_by_role("region", name="Its tasks")).to_contain_text("send_receipt")
+    assert shop.complaints == []
+
+
+async def test_schedules_are_drawn_with_what_they_wait_for_and_where_clocks_change(shop: Shop) -> None:
+    page = await shop.page("operator", "/schedules?span=week&since=2099-03-26T00:00:00Z&zone=Europe/Berlin")
+    await expect(page.locator(".band .lane")).to_have_count(3)
+    gather = page.locator(".band .lane").filter(has_text="gather")
+    await expect(gather.locator(".tick")).to_have_count(7)
+    await expect(gather.locator(".seam")).to_have_attribute("title", re.compile("clocks go forward 1 h"))
+    await expect(page.get_by_role("list", name="Clock changes")).to_contain_text(
+        "Europe/Berlin: clocks go forward"
+    )
+    await expect(page.locator(".band .arrows line")).to_have_count(7)
+    await page.get_by_role("button", name="now", exact=True).click()
+    await expect(page.locator(".band .now")).to_be_visible()
+    row = page.get_by_role("row").filter(has_text="publish")
+    await row.get_by_role("button", name="Pause").click()
+    await confirm(page, "Pause", "not this week")
+    await expect(row.get_by_text("paused")).to_be_visible()
+    await row.get_by_role("button", name="Resume").click()
+    await confirm(page, "Resume")
+    await expect(row.get_by_role("button", name="Pause")).to_be_visible()
+    await row.get_by_role("link", name="publish").click()
+    await page.get_by_role("button", name="Fire now").click()
+    await confirm(page, "Fire now")
+    await expect(page.get_by_text("Fired as")).to_be_visible()
+    assert shop.complaints == []
+
+
+async def test_a_worker_is_made_quiet_and_stopped_by_a_person(shop: Shop) -> None:
+    before = {worker.id for worker in await shop.app.ops.workers()}
+    second = asyncio.create_task(shop.app.worker(slots=1, lease=1.5).run())
+    while not (new := {worker.id for worker in await shop.app.ops.workers()} - before):
+        await asyncio.sleep(0.01)
+    (worker,) = new
+    page = await shop.page("operator", "/workers")
+    row = page.get_by_role("row").filter(has=page.get_by_title(worker))
+    await row.get_by_role("button", name="Quiet").click()
+    await confirm(page, "Quiet", "it looks odd")
+    await expect(row.get_by_text("quiet", exact=True)).to_be_visible()
+    await expect(row.get_by_text(re.compile("[0-9] MiB"))).to_be_visible()
+    await row.get_by_role("button", name="Resume").click()
+    await confirm(page, "Resume")
+    await expect(row.get_by_text("running")).to_be_visible()
+    await row.get_by_role("button", name="Stop").click()
+    await expect(page.get_by_role("dialog")).to_contain_text(f"penstock workers stop {worker}")
+    await confirm(page, "Stop", "it eats memory")
+    assert await asyncio.wait_for(second, 20) == 0
+    await expect(row).to_have_count(0)
+    done = [(deed.action, deed.why) for deed in await shop.app.ops.audit.entries() if deed.target == worker]
+    assert done == [
+        ("worker stop", "it eats memory"),
+        ("worker resume", None),
+        ("worker quiet", "it looks odd"),
+    ]
+
+
+async def test_a_task_is_enqueued_by_a_form_of_its_schema(shop: Shop) -> None:
+    await shop.app.ops.pause("parcels")
+    page = await shop.page("operator", "/tasks/deliver")
+    await page.get_by_label("tenant").fill(HOSTILE)
+    await page.get_by_label("lines").fill("[1, 2")
+    await page.get_by_role("button", name="Enqueue").click()
+    await expect(page.get_by_role("alert")).to_have_text("is not JSON")
+    await expect(page.get_by_label("lines")).to_be_focused()
+    await page.get_by_label("lines").fill('[1, "two"]')
+    await page.get_by_role("button", name="Enqueue").click()
+    await expect(page.get_by_role("alert")).to_have_count(2)  # how is missing, and two is no number
+    await page.get_by_label("lines").fill("[1, 2]")
+    await page.get_by_label("how", exact=True).select_option("courier")
+    await page.get_by_label("express").select_option("true")
+    await page.get_by_text("Options").click()
+    await page.get_by_label("Delay, in seconds").fill("soon")
+    await page.get_by_role("button", name="Enqueue").click()
+    await expect(page.get_by_role("alert")).to_have_count(1)
+    await page.get_by_label("Delay, in seconds").fill("")
+    await page.get_by_role("button", name="Enqueue").click()
+    await expect(page).to_have_url(re.compile("/jobs/[0-9a-f-]{36}$"))
+    job = await shop.app.ops.job(page.url.rpartition("/")[2])
+    assert job.args == {"tenant": HOSTILE, "how": "courier", "express": True, "lines": [1, 2]}
+    await page.goto("/dashboard/limits?open=parcels%3Edeliver")
+    key = (
+        page.get_by_role("region", name="Keys of parcels>deliver", exact=True).last.get_by_role("row").nth(1)
+    )
+    await expect(key).to_contain_text("<img src=x onerror=alert(1)>")
+    await expect(key.get_by_role("meter")).to_have_attribute("aria-valuetext", "0 of 1")
+    await shop.app.ops.cancel(job.id)
+    await shop.app.ops.resume("parcels")
+    assert (await shop.app.ops.job(job.id)).state is State.CANCELLED
+    assert [each for each in shop.complaints if "status of 400" not in each] == []
+
+
+async def test_hostile_names_and_reasons_are_words_and_the_audit_log_is_searched(shop: Shop) -> None:
+    engine = shop.app.engine
+    await engine.register(WorkerInfo(id="odd", name=HOSTILE, queues=("email",), slots=2), 600.0)
+    await shop.app.ops.workforce.order("odd", Order.QUIET, HOSTILE)
+    await remember(engine, "lost", HOSTILE, [], HOSTILE)
+    page = await shop.page("admin", "/audit")
+    await page.get_by_label("Did", exact=True).fill("worker QUIET")
+    await page.get_by_label("To", exact=True).fill("odd")
+    await page.get_by_role("button", name="Search").click()
+    await expect(page.locator("tbody tr")).to_have_count(1)
+    await page.keyboard.press("Escape")
+    await page.get_by_role("button", name="More").click()
+    await expect(page.get_by_role("region", name="One entry")).to_contain_text("<img src=x onerror=alert(1)>")
+    await expect(page).to_have_url(re.compile("action=worker\\+QUIET&target=odd&open="))
+    for path in ("/workers", "/queues/email", "/health"):
+        await page.goto(f"/dashboard{path}")
+        await expect(page.locator("main").get_by_text("<img src=x onerror=alert(1)>").first).to_be_visible()
+    assert await page.locator("main img, main svg[onload]").count() == 0
+    await engine.rescue_worker("odd", frozenset(), lambda held: pytest.fail(str(held)))
+    assert shop.complaints == []
+
+
+async def test_health_has_each_check_and_alerts_have_their_rules(shop: Shop) -> None:
+    page = await shop.page("reader", "/health")
+    await expect(page.get_by_role("region", name="Health of queues")).to_contain_text("email")
+    await expect(page.get_by_role("region", name="Health of workers")).to_contain_text("running")
+    await expect(page.get_by_role("region", name="What the doctor found")).to_contain_text("schema")
+    await page.keyboard.press("g")
+    await page.keyboard.press("a")
+    await expect(page.get_by_role("region", name="Rules")).to_contain_text("stalled_count > 0 for 5m")
+    await page.keyboard.press("g")
+    await page.keyboard.press("q")
+    await expect(page.get_by_role("row").filter(has_text="parcels")).to_be_visible()
+    await page.keyboard.press("j")
+    await page.keyboard.press("o")
+    await expect(page).to_have_url(re.compile("/queues/default$"))
+    assert shop.complaints == []

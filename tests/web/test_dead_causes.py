@@ -1,0 +1,94 @@
+"""Dead letters by cause, recovered by name, with notes of people."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.model.likeness import likeness
+from web.kit import Shop
+
+
+def alike(one: str, other: str) -> bool:
+    letters = [{"type": "ValueError", "message": text} for text in (one, other)]
+    return likeness("t", "exhausted", letters[0]).id == likeness("t", "exhausted", letters[1]).id
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("there is no order -1", "there is no order 77", True),
+        (
+            "job 0190f0aa-0000-7000-8000-000000000000 is gone",
+            "job 0190f0ab-1111-7000-8000-1234567890ab is gone",
+            True,
+        ),
+        ("no key 'ana' in cache", "no key 'bea' in cache", True),
+        ("at 0x7f31c0ffee10", "at 0x7f31c0ffee99", True),
+        ("disk full", "connection refused", False),
+    ],
+)
+def test_failures_are_alike_but_for_ids_numbers_and_quoted_words(one: str, other: str, same: bool) -> None:
+    assert alike(one, other) is same
+
+
+async def test_dead_letters_are_told_by_cause_and_a_cause_lists_its_own(shop: Shop) -> None:
+    dead = [await shop.dead("ana"), await shop.dead()]
+    told = (await shop.ask("GET", "/dead-letters/causes", "reader")).json()
+    (cause,) = told["causes"]
+    assert (cause["task"], cause["error"], cause["count"], told["more"]) == (
+        "fail",
+        "Unrecoverable: no such order",
+        2,
+        False,
+    )
+    assert (cause["latest"], sum(cause["by_hour"])) == (dead[1], 2)
+    listed = (await shop.ask("GET", f"/dead-letters?cause={cause['id']}&limit=1")).json()
+    assert [letter["job_id"] for letter in listed["dead_letters"]] == [dead[1]]
+    rest = (await shop.ask("GET", f"/dead-letters?cause={cause['id']}&after={listed['next']}")).json()
+    assert [letter["job_id"] for letter in rest["dead_letters"]] == [dead[0]]
+    assert (await shop.ask("GET", f"/dead-letters?cause={'0' * 16}")).json()["dead_letters"] == []
+    own = (await shop.ask("GET", "/dead-letters/causes", "ana")).json()["causes"]
+    assert [each["count"] for each in own] == [1]
+
+
+async def test_a_cause_is_purged_by_its_exact_count(shop: Shop) -> None:
+    await shop.dead()
+    (cause,) = (await shop.ask("GET", "/dead-letters/causes")).json()["causes"]
+    other = await shop.ask("GET", f"/dead-letters/count?action=purge&cause={'0' * 16}")
+    assert other.json()["count"] == 0
+    wish = (await shop.ask("GET", f"/dead-letters/count?action=purge&cause={cause['id']}")).json()
+    done = await shop.ask("POST", "/dead-letters/bulk/purge", json=wish | {"cause": cause["id"]})
+    assert done.json() == {"purged": 1}
+
+
+async def test_just_the_named_ones_are_recovered_and_what_is_anothers_is_gone(shop: Shop) -> None:
+    mine, other = await shop.dead("ana"), await shop.dead("bea")
+    nobody = "00000000-0000-7000-8000-000000000000"
+    body = {"job_ids": [mine, other, nobody], "reason": "mended"}
+    done = (await shop.ask("POST", "/dead-letters/recover", "ana", json=body)).json()
+    assert (len(done["job_ids"]), done["already"], done["gone"]) == (1, 0, 2)
+    again = (await shop.ask("POST", "/dead-letters/recover", json=body)).json()
+    assert (len(again["job_ids"]), again["already"], again["gone"]) == (1, 1, 1)
+    entry = (await shop.ask("GET", "/audit?limit=1")).json()["entries"][0]
+    told = (entry["action"], entry["why"], entry["after"]["recovered"])
+    assert told == ("dead letters recover", "mended", 1)
+
+
+@pytest.mark.parametrize("about", ["letter", "cause"])
+async def test_notes_say_who_and_when_and_are_written_down_in_the_audit(shop: Shop, about: str) -> None:
+    dead = await shop.dead("ana")
+    (cause,) = (await shop.ask("GET", "/dead-letters/causes")).json()["causes"]
+    path = f"/dead-letters/{dead}/notes" if about == "letter" else f"/dead-letters/causes/{cause['id']}/notes"
+    text = "<b>the bank was down</b>\nask Bea"
+    made = await shop.ask("POST", path, "operator", json={"text": text})
+    assert (made.status_code, made.json()["who"], made.json()["text"]) == (200, "operator", text)
+    await shop.ask("POST", path, "admin", json={"text": "mended"})
+    found = (await shop.ask("GET", path, "reader")).json()["notes"]
+    assert [(note["who"], note["text"]) for note in found] == [("operator", text), ("admin", "mended")]
+    assert (await shop.ask("POST", path, "reader", json={"text": "x"})).status_code == 403
+    for wrong in ("", " ", "x" * 2_001, "a\x00b"):
+        assert (await shop.ask("POST", path, json={"text": wrong})).status_code == 400
+    if about == "letter":
+        assert (await shop.ask("GET", path, "bea")).status_code == 404
+    entry = (await shop.ask("GET", "/audit?limit=1")).json()["entries"][0]
+    assert (entry["action"], entry["outcome"]) == ("dead letter note", "done")

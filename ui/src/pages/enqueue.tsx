@@ -1,0 +1,124 @@
+// A form made of a task's schema; what is wrong is told at its field.
+import { useState } from "preact/hooks";
+import { ApiError, post } from "../lib/api";
+import { go, href } from "../lib/route";
+import { fieldsOf, NotJson, valueOf, type Field } from "../lib/schema";
+import { useWho } from "../lib/session";
+import type { TaskInfo } from "../lib/types";
+import { complain, tell } from "../parts/toast";
+
+type Wrong = Record<string, string>;
+const PRIORITIES = ["critical", "high", "medium", "low"];
+
+export function Enqueue({ task }: { task: TaskInfo }) {
+  const who = useWho();
+  const [wrong, set] = useState<Wrong>({});
+  const [busy, setBusy] = useState(false);
+  const fields = fieldsOf(task.payload);
+  const submit = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const form = event.currentTarget as HTMLFormElement;
+    const given = new FormData(form);
+    const [payload, notJson] = read(fields, given);
+    set(notJson);
+    if (Object.keys(notJson).length) return point(form);
+    setBusy(true);
+    try {
+      const made = await post<{ job_id: string; duplicate: boolean }>(`/jobs/${encodeURIComponent(task.queue)}`, { task: task.name, payload, ...options(given) });
+      if (made.duplicate) tell("Its key was taken: this is the job that holds it.");
+      go(href(`/jobs/${made.job_id}`));
+    } catch (error) {
+      const told = error instanceof ApiError ? placed(error, fields) : {};
+      set(told);
+      if (!Object.keys(told).length) complain(error);
+      point(form);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <form class="card stack" onSubmit={submit} noValidate aria-label={`Enqueue ${task.name}`}>
+      <h2>Enqueue one</h2>
+      {fields.map((field) => <Input key={field.name} field={field} secret={task.secret.includes(field.name)} wrong={wrong[field.name]} />)}
+      {!fields.length && <p class="muted">It takes no arguments.</p>}
+      <details open={["key", "delay", "priority", "owner"].some((name) => name in wrong)}>
+        <summary>Options</summary>
+        <div class="options">
+          <Option name="key" label="Key" hint="the same key is the same job" wrong={wrong.key} />
+          <Option name="delay" label="Delay, in seconds" hint="0" wrong={wrong.delay} />
+          <label class="field">Priority
+            <select name="priority" defaultValue=""><option value="">{task.priority}, as declared</option>{PRIORITIES.map((name) => <option key={name} value={name}>{name}</option>)}</select>
+          </label>
+          {(who.owner === "*" || who.scopes.includes("admin")) && <Option name="owner" label="Owner" hint="nobody" wrong={wrong.owner} />}
+        </div>
+      </details>
+      <div><button type="submit" class="primary" disabled={busy}>Enqueue</button></div>
+    </form>
+  );
+}
+
+function Input({ field, secret, wrong }: { field: Field; secret: boolean; wrong: string | undefined }) {
+  const id = `arg-${field.name}`;
+  const common = { id, name: `arg ${field.name}`, "aria-invalid": wrong !== undefined, "aria-describedby": wrong ? `${id}-wrong` : undefined, "aria-required": field.required };
+  return (
+    <div class="field">
+      <label for={id}>{field.name}{!field.required && <span> (may be left out)</span>}</label>
+      {field.about && <span class="muted">{field.about}</span>}
+      {field.kind === "choice" || field.kind === "boolean"
+        ? <select {...common} defaultValue="">
+            <option value="">{field.required ? "choose" : "left out"}</option>
+            {(field.kind === "boolean" ? [true, false] : field.choices).map((value) => <option key={String(value)} value={JSON.stringify(value)}>{String(value)}</option>)}
+          </select>
+        : field.kind === "json"
+          ? <textarea {...common} placeholder={`${field.hint}, as JSON`} spellcheck={false} />
+          : <input {...common} type={secret ? "password" : field.kind === "date" ? "date" : "text"} inputMode={field.kind === "number" ? "decimal" : undefined} autoComplete="off" placeholder={field.hint} />}
+      {wrong && <span class="wrong" role="alert" id={`${id}-wrong`}>{wrong}</span>}
+    </div>
+  );
+}
+
+function Option({ name, label, hint, wrong }: { name: string; label: string; hint: string; wrong: string | undefined }) {
+  return (
+    <label class="field">{label}
+      <input name={name} placeholder={hint} autoComplete="off" aria-invalid={wrong !== undefined} />
+      {wrong && <span class="wrong" role="alert">{wrong}</span>}
+    </label>
+  );
+}
+
+function read(fields: Field[], given: FormData): [Record<string, unknown>, Wrong] {
+  const payload: Record<string, unknown> = {};
+  const wrong: Wrong = {};
+  for (const field of fields) {
+    try {
+      const text = String(given.get(`arg ${field.name}`) ?? "");
+      const value = field.kind === "choice" && text ? JSON.parse(text) : valueOf(text, field);
+      if (value !== undefined) payload[field.name] = value;
+    } catch (error) {
+      if (!(error instanceof NotJson)) throw error;
+      wrong[field.name] = error.message;
+    }
+  }
+  return [payload, wrong];
+}
+
+function options(given: FormData): Record<string, unknown> {
+  const text = (name: string) => String(given.get(name) ?? "").trim();
+  const delay = text("delay");
+  const found = { key: text("key"), priority: text("priority"), owner: text("owner"), delay: delay && !Number.isNaN(Number(delay)) ? Number(delay) : delay };
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== ""));
+}
+
+/** Which field each problem is told at; of an argument within an argument, the outer one. */
+function placed(error: ApiError, fields: Field[]): Wrong {
+  const known = new Set([...fields.map((field) => field.name), "key", "delay", "priority", "owner"]);
+  const found = error.fields.map(({ field, problem }) => {
+    const path = field.replace(/^payload\./, "");
+    const outer = known.has(path) ? path : path.split(/[.[]/)[0] ?? path;
+    return [outer, path === outer ? problem : `${path.slice(outer.length).replace(/^\./, "")}: ${problem}`] as const;
+  });
+  return found.every(([name]) => known.has(name)) ? Object.fromEntries(found) : {};
+}
+
+/** To the first field that is wrong. */
+const point = (form: HTMLFormElement) => setTimeout(() => form.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());

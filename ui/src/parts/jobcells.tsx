@@ -1,0 +1,27 @@
+// Small things that tables show of a job.
+import { useNow } from "../lib/live";
+import type { Job } from "../lib/types";
+import { seconds } from "../lib/words";
+
+const MOST = 3; // arguments in a cell
+
+/** The first arguments in one line. */
+export function Arguments({ of }: { of: unknown }) {
+  if (!of || typeof of !== "object") return <span class="muted">–</span>;
+  const given = Object.entries(of);
+  const text = given.slice(0, MOST).map(([name, value]) => `${name}=${brief(value)}`).join(" ") + (given.length > MOST ? " …" : "");
+  return text ? <code title={JSON.stringify(of)}>{text}</code> : <span class="muted">–</span>;
+}
+
+function brief(value: unknown): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length > 32 ? `${text.slice(0, 31)}…` : text;
+}
+
+/** From its first start to its end, or to now. */
+export function Took({ job }: { job: Job }) {
+  const now = useNow();
+  if (!job.started_at) return <span class="muted">–</span>;
+  const to = job.finished_at ? Date.parse(job.finished_at) : job.state === "active" ? now : undefined;
+  return to === undefined ? <span class="muted">–</span> : <>{seconds(Math.max(0, to - Date.parse(job.started_at)) / 1000)}</>;
+}
