@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from conformance.kit import QUEUE, TASK, claim, end, failed, ids, make_id, news, register, want
 from engines.postgres_kit import ask, connect, fresh_engine
-from penstock.engine import HistoryFilter, JobFilter
+from penstock.engine import DeadFilter, HistoryFilter, JobFilter
 from penstock.engines.postgres import listing, settle
 from penstock.engines.postgres.database import Call
 from penstock.engines.postgres.engine import PostgresEngine
@@ -201,6 +201,21 @@ async def test_a_page_of_one_state_reads_jobs_of_that_state_alone(crowded, state
 async def test_a_page_of_the_history_costs_a_page(crowded, where):
     call = listing.history_page(crowded._sql["list_history"], where, 20, None, ids_tell_time=True)
     assert most_rows(await plan(call)) <= 60
+
+
+async def test_a_page_of_an_owners_dead_letters_costs_a_page(crowded):
+    await ask(f"""
+        insert into {crowded.schema}.dead_letters (
+            job_id, queue, task, args, is_unique, priority, max_attempts, owner, reason, attempts, ran_for,
+            failed_at)
+        select {crowded.schema}.uuid7(at), '{QUEUE}', '{TASK}', '{{}}', false, 3, 3, 'bob', 'lost', 3, 0, at
+        from generate_series(1, {MANY}) n, lateral (select now() - n * interval '1 second' as at) m
+    """)
+    await ask(f"vacuum analyze {crowded.schema}.dead_letters")
+    for owner in ("ana", "bob"):
+        where = DeadFilter(owner=owner, payloads=False)
+        call = listing.dead_page(crowded._sql["list_dead_letters"], where, 20, None)
+        assert most_rows(await plan(call)) <= 60
 
 
 async def test_where_a_job_stands_costs_what_is_counted(crowded):

@@ -208,6 +208,7 @@ create table {schema}.dead_letters (
 );
 create index dead_letters_open on {schema}.dead_letters (job_id) where recovered_as is null;
 create index dead_letters_queue on {schema}.dead_letters (queue, task, job_id);
+create index dead_letters_owner on {schema}.dead_letters (owner, job_id) where owner is not null;
 create index dead_letters_failed on {schema}.dead_letters (failed_at);
 
 create table {schema}.queues (
