@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from penstock.audit import Audit
@@ -39,6 +40,7 @@ class Bulk:
         `cause`: only the dead letters of this one, see `DeadCauses`.
         """
         ids: list[str] = []
+        where = replace(where, payloads=False)
         seen, after = 0, None
         while page := await self._engine.dead_letters(where, STEP, after):
             seen += len(page)
@@ -102,6 +104,7 @@ def _word(action: BulkAction, ids: Sequence[str]) -> str:
 
 def told(where: DeadFilter | JobFilter, cause: str | None = None) -> str:
     """A filter in words."""
-    given = {name: getattr(where, name) for name in where.__slots__ if getattr(where, name)}
+    names = (name for name in where.__slots__ if name != "payloads")
+    given = {name: value for name in names if (value := getattr(where, name))}
     given |= {"cause": cause} if cause else {}
     return ", ".join(f"{name} {value}" for name, value in given.items()) or "all"

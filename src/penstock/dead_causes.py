@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -55,7 +55,7 @@ class DeadCauses:
         now = (await self._engine.due_schedules(0)).now
         found: dict[str, Cause] = {}
         seen = 0
-        async for letter in self._letters(where, None, LOOKED_AT + 1):
+        async for letter in self._letters(replace(where, payloads=False), None, LOOKED_AT + 1):
             seen += 1
             if seen <= LOOKED_AT:
                 _add(found, letter, now)

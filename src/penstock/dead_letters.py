@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from penstock.audit import Audit
@@ -62,13 +63,11 @@ class DeadLetters:
         """Make a new job of a dead letter, with attempts reset; that same job the second time.
 
         `args` replaces the payload, and must fit the task; ActionRefused where it has been recovered before.
-        Of an argument that is shown masked, the mask stands for what it was.
+        A secret in it that is masked, as it is shown, stays as it was.
         The new job does not expire: somebody wants it.
         """
         letter = await self._letter(job_id)
-        payload = None
-        if args is not None:
-            payload = self._payload(letter.task, self._veil.unmasked(letter.task, args, letter.args_json))
+        payload = None if args is None else self._payload(letter, args)
         async with self.audit.action("dead letter recover", job_id) as change:
             change.before = {"recovered_as": letter.recovered_as}
             done = await self._recover(job_id, payload)
@@ -112,7 +111,7 @@ class DeadLetters:
         """
         if not 0 < rate <= 100_000:
             raise InvalidOption(f"rate must be more than 0 jobs per second, not {rate!r}")
-        done = 0
+        done, where = 0, replace(where, payloads=False)
         after: str | None = None
         async with self.audit.action("dead letters recover", told(where)) as change:
             while limit is None or done < limit:
@@ -138,8 +137,7 @@ class DeadLetters:
             change.before = {"task": letter.task, "reason": letter.reason, "failed_at": letter.failed_at}
             await self._engine.remove_dead_letters([job_id])
 
-    def _payload(self, task_name: str, args: Mapping[str, Any]) -> str:
-        task = self._registry.tasks.get(task_name)
-        if task is None:
-            return dumps(dict(args), MAX_ARGS_BYTES, "args")
-        return task.validate(args)
+    def _payload(self, letter: DeadLetter, args: Mapping[str, Any]) -> str:
+        wanted = self._veil.filled_in(letter.task, args, letter.args_json)
+        task = self._registry.tasks.get(letter.task)
+        return dumps(wanted, MAX_ARGS_BYTES, "args") if task is None else task.validate(wanted)

@@ -59,7 +59,10 @@ class ConsoleFormatter(logging.Formatter):
         return one_line(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - as above
-        return "\n".join(one_line(line) for line in redacted(super().formatException(ei)).split("\n"))
+        return _indented(redacted(super().formatException(ei)))
+
+    def formatStack(self, stack_info: str) -> str:  # noqa: N802 - as above
+        return _indented(redacted(stack_info))
 
 
 class WithoutSecrets(logging.Filter):
@@ -100,6 +103,11 @@ def one_line(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _indented(text: str) -> str:
+    """Lines that belong to the record before them: none can be taken for one of its own."""
+    return "\n".join(f"  {one_line(line)}" for line in text.split("\n"))
 
 
 def headline(queue: str, job_name: str, job_id: str, event: str) -> str:

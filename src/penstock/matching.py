@@ -138,7 +138,8 @@ class Matching:
         states = [state for state in STATES[act] if where.state in (None, state)]
         state, cursor = _place(after, states)
         while state is not None:
-            jobs = await self._engine.jobs(replace(where, state=state), PAGE, cursor)
+            wanted = replace(where, state=state, payloads=where.payloads or bool(args))
+            jobs = await self._engine.jobs(wanted, PAGE, cursor)
             fit = [
                 job
                 for job in jobs
@@ -197,5 +198,12 @@ def _target(where: JobFilter, args: Mapping[str, str], tag: str | None) -> str:
 def _word(
     act: Act, where: JobFilter, args: Mapping[str, str], tag: str | None, cut_off: datetime, count: int
 ) -> str:
-    seen = [act, asdict(where), dict(args), tag, cut_off.astimezone(UTC).isoformat(), count]
+    seen = [
+        act,
+        asdict(replace(where, payloads=True)),
+        dict(args),
+        tag,
+        cut_off.astimezone(UTC).isoformat(),
+        count,
+    ]
     return hashlib.sha256(json.dumps(seen, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -190,6 +190,10 @@ class Ops(DeadLetters):
             raise JobNotFound(f"there is no record of job {job_id!r}")
         return self._veil.over(found) if isinstance(found, Job) else self._veil.record(found)
 
+    async def looked_up_in_vain(self, job_id: str) -> None:
+        """Take as long as `known` does over a job of which there is no record."""
+        await self._engine.history(job_id)
+
     async def record(self, job_id: str) -> Record:
         """What is told of a job to the outside, pruned or not; JobNotFound where there is no record of it."""
         found = await self.known(job_id)
@@ -308,6 +312,14 @@ class Ops(DeadLetters):
 
     async def reconcile(self) -> Reconciled:
         """Compare all that has not ended with the ledger, and repair it; ActionRefused without one."""
+        async with self.audit.action("reconcile", "ledger") as change:
+            total = await self._reconcile()
+            change.after = {
+                "dispatched": total.dispatched, "restored": total.restored, "ended": total.ended
+            }  # fmt: skip
+        return total
+
+    async def _reconcile(self) -> Reconciled:
         total, after = Reconciled(), None
         while True:
             done = await self._engine.reconcile(RECONCILE_STEP, after)

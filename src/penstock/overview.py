@@ -47,7 +47,7 @@ async def look(engine: Engine, health: HealthCheck) -> Overview:
 async def running(engine: Engine) -> Mapping[str, Sequence[Job]]:
     """What runs, by worker, the longest first; of all that do the latest RUNNING_SEEN."""
     found: dict[str, list[Job]] = defaultdict(list)
-    jobs = await engine.jobs(JobFilter(state=State.ACTIVE), RUNNING_SEEN)
+    jobs = await engine.jobs(JobFilter(state=State.ACTIVE, payloads=False), RUNNING_SEEN)
     for job in sorted(jobs, key=lambda job: job.claimed_at or job.created_at):
         found[job.worker or ""].append(job)
     return found

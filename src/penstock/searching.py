@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from penstock.engine import Engine, JobFilter
+from penstock.engine import NOT_READ, Engine, JobFilter
 from penstock.model.errors import InvalidOption
 from penstock.model.job import Job
 from penstock.model.values import readable
@@ -14,6 +15,7 @@ from penstock.tasks.registry import Registry
 
 MOST = 5_000  # jobs looked at for one page
 STEP = 1_000
+WHOLE = 25  # of those at once that are read with their payloads: each may have a megabyte
 MAX_ARGS = 5
 
 
@@ -50,15 +52,16 @@ class Searching:
         if args:
             self.check(where.task, args)
         found: list[Job] = []
-        for _ in range(MOST // STEP):
-            jobs = await self._engine.jobs(where, STEP, after)
+        step = WHOLE if args or where.payloads else STEP
+        for _ in range(MOST // step):
+            jobs = await self._engine.jobs(replace(where, payloads=step == WHOLE), step, after)
             for job in jobs:
                 after = job.id
                 if fits(job, args, tag):
-                    found.append(job)
+                    found.append(job if where.payloads else replace(job, args_json=NOT_READ))
                     if len(found) == limit:
                         return Found(found, after)
-            if len(jobs) < STEP:
+            if len(jobs) < step:
                 return Found(found, None)
         return Found(found, after)
 

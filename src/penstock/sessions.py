@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
+from dataclasses import replace
 from typing import NamedTuple
 
 from penstock.audit import Audit
@@ -17,6 +19,10 @@ KIND = "session"
 INVITATION = "invitation"
 INVITED = "psi_"  # what an invitation begins with, as a token does with pst_
 LASTS = 12 * 3_600.0  # seconds, of a session and of an invitation that nobody has used
+MOST = 20  # of one token; whoever begins another ends the oldest
+
+
+_GROUP = re.compile(r"[0-9a-z_]{1,16}\.")
 
 
 class NewSession(NamedTuple):
@@ -46,7 +52,9 @@ class Sessions:
         principal = None if whose is None else await self._principal(whose)
         if whose is None or principal is None:
             return None
-        secret = secrets.token_urlsafe(32)
+        group = whose.get("token", INVITED)
+        await self._make_room(group)
+        secret = f"{group}.{secrets.token_urlsafe(32)}"
         await self._engine.put_note(KIND, _key(secret), json.dumps(whose), ttl=LASTS, expect=0)
         return NewSession(secret, principal)
 
@@ -61,10 +69,25 @@ class Sessions:
         found = await self._tokens.find(token)
         return None if found is None else {"token": found.id}
 
+    async def _make_room(self, token_id: str) -> None:
+        """End the oldest sessions of a token that has as many as it may."""
+        page = await self._engine.notes(KIND, 2 * MOST, f"{token_id}.")
+        begun = sorted(
+            (note for note in page if note.key.startswith(f"{token_id}.")), key=lambda note: note.at
+        )
+        if over := begun[: len(begun) - MOST + 1] if len(begun) >= MOST else []:
+            await self._engine.remove_notes(KIND, [note.key for note in over])
+
     async def find(self, secret: str) -> Principal | None:
         """Whose session this is; None where it has ended, or its token has."""
         note = await self._engine.note(KIND, _key(secret))
-        return None if note is None else await self._principal(loads(note.body))
+        if note is None:
+            return None
+        principal = await self._principal(loads(note.body))
+        if principal is None:
+            return None
+        ends = [at for at in (note.expires_at, principal.expires_at) if at is not None]
+        return replace(principal, expires_at=min(ends, default=None))
 
     async def _principal(self, whose: dict[str, str]) -> Principal | None:
         if "name" in whose:
@@ -83,4 +106,7 @@ def proof_of(secret: str) -> str:
 
 
 def _key(secret: str) -> str:
-    return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
+    """Of a session it begins with the token's id, so that those of one stand together."""
+    group = _GROUP.match(secret)
+    digest = hashlib.sha256(secret.encode(errors="replace")).hexdigest()
+    return f"{group[0]}{digest}" if group else digest

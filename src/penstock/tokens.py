@@ -16,7 +16,7 @@ from penstock.audit import Audit
 from penstock.engine import Engine, Note
 from penstock.model.access import EVERYBODY, MAX_QUOTA, Principal, Scope
 from penstock.model.errors import Duration, InvalidOption, JobNotFound, in_seconds
-from penstock.model.limits import Limit, parse_rate
+from penstock.model.limits import Limit, client_rate, parse_rate
 from penstock.model.names import check_text
 from penstock.model.values import loads
 
@@ -43,13 +43,14 @@ class Token:
 
     @property
     def principal(self) -> Principal:
-        rate: Limit | None = None if self.rate is None else parse_rate("rate", self.rate)
+        rate: Limit | None = None if self.rate is None else client_rate("rate", self.rate)
         every = self.owner == EVERYBODY
         return Principal(
             name=f"token:{self.name}:{self.id}",
             scopes=self.scopes,
             owner=None if every else self.owner,
             all_owners=every,
+            expires_at=self.expires_at,
             rate=rate,
             max_waiting=self.max_waiting,
         )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from penstock.engine import Flow
+from penstock.model.errors import InvalidOption
 from penstock.model.job import DeadLetter, Job
 from penstock.model.record import Record
-from penstock.model.redaction import MASK, masked_members, named_secret
-from penstock.model.values import readable
+from penstock.model.redaction import MASK, masked_members, members_by_name, named_secret
 from penstock.tasks.registry import Registry
 
 T = TypeVar("T", Job, DeadLetter)
@@ -27,19 +27,20 @@ class Veil:
         """The payload as it may be shown. Of a task that is not known here, by the names of its arguments."""
         if self._lifted:
             return text
-        task = self._registry.get(task_name)
-        return masked_members(text, named_secret if task is None else task.privacy.secret.__contains__)
+        return masked_members(text, self._secret(task_name))
 
-    def unmasked(self, task_name: str, given: Mapping[str, Any], stored: str) -> dict[str, Any]:
-        """Arguments that somebody has changed who saw them masked: what is still a mask stays as stored."""
-        kept = readable(stored)
-        hidden = readable(self.payload(task_name, stored))
-        if not isinstance(kept, dict) or not isinstance(hidden, dict):
-            return dict(given)
-        return {
-            name: kept[name] if value == MASK and hidden.get(name) == MASK else value
-            for name, value in given.items()
-        }
+    def filled_in(self, task_name: str, args: Mapping[str, Any], stored: str) -> dict[str, Any]:
+        """Arguments that somebody wrote by what they were shown: a mask means what is stored."""
+        is_secret = self._secret(task_name)
+        masked = [name for name, value in args.items() if value == MASK and is_secret(name)]
+        kept = members_by_name(stored) if masked else {}
+        if missing := [name for name in masked if name not in kept]:
+            raise InvalidOption(f"{missing[0]!r} is masked, and nothing is stored of it; give its value")
+        return {**args, **{name: kept[name] for name in masked}}
+
+    def _secret(self, task_name: str) -> Callable[[str], bool]:
+        task = self._registry.get(task_name)
+        return named_secret if task is None else task.privacy.secret.__contains__
 
     def over(self, found: T) -> T:
         """A job, or a dead letter."""

@@ -1,6 +1,7 @@
 """What a person can ask: get, jobs, dead_letters, queues, workers. True, bounded, in a stable order."""
 
 import time
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -22,7 +23,15 @@ from conformance.kit import (
     settle,
     take,
 )
-from penstock.engine import DeadFilter, HistoryFilter, JobFilter, Recovery, Retention, WorkerInfo
+from penstock.engine import (
+    NOT_READ,
+    DeadFilter,
+    HistoryFilter,
+    JobFilter,
+    Recovery,
+    Retention,
+    WorkerInfo,
+)
 from penstock.model.ids import uuid7
 from penstock.model.outcome import COMPLETED, Cancelled
 from penstock.model.states import State
@@ -233,6 +242,41 @@ async def test_dead_letters_are_paged(engine, dead):
 async def test_a_listed_dead_letter_is_the_dead_letter(engine, dead):
     for letter in await engine.dead_letters(DeadFilter(), 100):
         assert letter == await engine.dead_letter(letter.job_id)
+
+
+async def test_payloads_that_are_not_asked_for_are_not_read_and_all_else_is_the_same(engine, dead):
+    for options in ({}, {"owner": "ana", "options": '{"a": 1}', "key": "k", "expire_after": 60}):
+        await finish(engine, "post", "app.c", args='{"large": 1}', **options)
+        await finish(engine, "post", "app.d", args='{"large": 1}', outcome=failed(), **options)
+        await take(engine, "post", args='{"large": 1}', **options)
+    jobs = await engine.jobs(JobFilter(), 100)
+    assert await engine.jobs(JobFilter(payloads=False), 100) == [replace(j, args_json=NOT_READ) for j in jobs]
+    minted = next(job.id for job in jobs if job.key == job.id and job.state is State.COMPLETED)
+    (by_key,) = await engine.jobs(JobFilter(key=minted, payloads=False), 100)
+    assert by_key.args_json == NOT_READ
+    found = await engine.histories(HistoryFilter(), 100)
+    bare = await engine.histories(HistoryFilter(payloads=False), 100)
+    assert bare == [replace(record, payload_json=NOT_READ) for record in found]
+    for recovered in (True, False):
+        where = DeadFilter(recovered=recovered)
+        whole = [replace(letter, args_json=NOT_READ) for letter in await engine.dead_letters(where, 100)]
+        assert await engine.dead_letters(replace(where, payloads=False), 100) == whole
+
+
+async def test_dead_letters_of_an_owner_are_found_by_all_else_too_recovered_and_gone(engine, worker):
+    made = [
+        (await finish(engine, queue, task, outcome=failed(), owner="ana")).id
+        for queue, task in [("post", "app.a"), ("post", "app.b"), ("mail", "app.a")]
+    ]
+    (other,) = [(await finish(engine, "post", "app.a", outcome=failed(), owner="an")).id]
+    await engine.recover([Recovery(made[0], new().id)])
+    assert await letters(engine, owner="ana") == [made[2], made[1]]
+    assert await letters(engine, owner="ana", recovered=True) == made[::-1]
+    assert await letters(engine, owner="ana", recovered=True, queue="post", task="app.a") == [made[0]]
+    assert await letters(engine, 1, after=made[2], owner="ana") == [made[1]]
+    assert await letters(engine, owner="an") == [other]
+    await engine.remove_dead_letters(made[1:])
+    assert await letters(engine, owner="ana", recovered=True) == [made[0]]
 
 
 async def test_a_recovered_dead_letter_can_still_be_read(engine, dead):

@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from conformance.kit import QUEUE, TASK, claim, end, failed, ids, make_id, news, register, want
 from engines.postgres_kit import ask, connect, fresh_engine
-from penstock.engine import HistoryFilter, JobFilter
+from penstock.engine import DeadFilter, HistoryFilter, JobFilter
 from penstock.engines.postgres import listing, settle
 from penstock.engines.postgres.database import Call
 from penstock.engines.postgres.engine import PostgresEngine
@@ -203,6 +203,21 @@ async def test_a_page_of_the_history_costs_a_page(crowded, where):
     assert most_rows(await plan(call)) <= 60
 
 
+async def test_a_page_of_an_owners_dead_letters_costs_a_page(crowded):
+    await ask(f"""
+        insert into {crowded.schema}.dead_letters (
+            job_id, queue, task, args, is_unique, priority, max_attempts, owner, reason, attempts, ran_for,
+            failed_at)
+        select {crowded.schema}.uuid7(at), '{QUEUE}', '{TASK}', '{{}}', false, 3, 3, 'bob', 'lost', 3, 0, at
+        from generate_series(1, {MANY}) n, lateral (select now() - n * interval '1 second' as at) m
+    """)
+    await ask(f"vacuum analyze {crowded.schema}.dead_letters")
+    for owner in ("ana", "bob"):
+        where = DeadFilter(owner=owner, payloads=False)
+        call = listing.dead_page(crowded._sql["list_dead_letters"], where, 20, None)
+        assert most_rows(await plan(call)) <= 60
+
+
 async def test_where_a_job_stands_costs_what_is_counted(crowded):
     [last] = await crowded.jobs(JobFilter(state=State.WAITING, parked=False), 1)
     read = await touched(
@@ -253,6 +268,19 @@ async def test_one_record_is_found_by_its_id(crowded):
         Call(f"select * from {crowded.schema}.background_jobs where id = %(id)s::uuid", {"id": make_id()})
     )
     assert most_rows(text) <= 2
+
+
+@pytest.mark.parametrize("where", [JobFilter(task="app.nobody"), JobFilter(queue="nobody")], ids=str)
+async def test_what_is_rare_among_unfinished_jobs_is_found_by_the_pages_it_is_on(crowded, where):
+    text = await plan(page(crowded, where))
+    assert "Bitmap Index Scan on jobs_rare" in text
+    assert most_rows(text) <= MANY / 5
+
+
+async def test_lists_are_planned_for_what_is_asked_and_nothing_else_is(crowded):
+    mode = Call("select current_setting('plan_cache_mode') as mode", {})
+    assert await crowded._database.records(mode, for_these_values=True) == [{"mode": "force_custom_plan"}]
+    assert await crowded._database.records(mode) == [{"mode": "force_generic_plan"}]
 
 
 async def test_completed_jobs_of_a_rare_task_cost_the_pages_they_are_on(crowded):

@@ -64,6 +64,7 @@ PATTERNS = [
     "worker",
     "dead",
     "dead:failed",
+    "dead:owners",
     "lane:.+",
     "live:.+:.+",
     "done:.+:.+",
@@ -150,7 +151,7 @@ async def live_a_full_life(engine, clock: FakeClock) -> None:
     """Leave a trace in every key."""
     worker = await register(engine)
     await finish(engine, key="k", owner="o", ties=Ties(shelf="@nightly"))
-    dead, old = await finish(engine, outcome=failed()), await finish(engine, outcome=failed())
+    dead, old = await finish(engine, outcome=failed(), owner="o"), await finish(engine, outcome=failed())
     await engine.recover([Recovery(old.id, make_id())])
     await engine.enqueue([new(delay=60, expire_after=5), new("later")])
     await engine.settle([end(h, parked(misfit="v0")) for h in await claim(engine)])
@@ -247,6 +248,7 @@ CREATING = {
     "put_note.lua",
     "count.lua",
     "publish.lua",
+    "put_off.lua",
 }
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock.engine import JobFilter
+from penstock.engine import DeadFilter, JobFilter
 from penstock.engines.sqlite import inspection
 from penstock.engines.sqlite.engine import SqliteEngine
 from penstock.engines.sqlite.statements import SQL
@@ -115,6 +115,13 @@ LISTS = {
     "task since": (JobFilter(task="t", since=AT), "penstock_finished_task (task=? AND id>? AND id<?)"),
     "queue since": (JobFilter(queue="q", since=AT), "penstock_finished_queue (queue=? AND id>? AND id<?)"),
 }
+
+
+async def test_the_dead_letters_of_an_owner_are_read_from_an_index(engine):
+    for where in (DeadFilter(owner="o"), DeadFilter(owner="o", payloads=False)):
+        statement, values = inspection.dead_listing(where, 10, None)
+        steps = await plan(engine, statement, values)
+        assert any("penstock_dead_letters_owner" in step for step in steps), steps
 
 
 @pytest.mark.parametrize("name", LISTS)

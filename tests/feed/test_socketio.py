@@ -171,6 +171,20 @@ async def test_a_follow_token_opens_the_room_of_its_job_only(hall: Hall) -> None
         assert await client.ask("follow", {"job": job, "token": token}) == {"room": f"job:{job}"}
 
 
+async def test_a_room_entered_by_a_follow_token_is_left_when_that_is_over(hall: Hall) -> None:
+    job, other = await hall.job("ana"), await hall.job("ana")
+    short, long = await hall.feed.tokens.make(job, ttl=2), await hall.feed.tokens.make(other)
+    async with hall.client() as client:
+        assert "room" in await client.ask("follow", {"job": job, "token": short})
+        assert "room" in await client.ask("follow", {"job": other, "token": long})
+        async with asyncio.timeout(PATIENCE):
+            while len(hall.rooms._until) > 1:
+                await asyncio.sleep(0.05)
+        await hall.engine.publish([JobEvent("started", each, "default", "work") for each in (job, other)])
+        [(_, data)] = await client.hear(1)
+        assert data["job_id"] == other
+
+
 async def test_who_loses_the_right_is_put_out_within_five_seconds(hall: Hall) -> None:
     async with hall.client("ana") as client:
         await client.ask("follow", {"owner": "ana"})

@@ -11,8 +11,8 @@ from ipaddress import ip_address
 from typing import Any
 
 import pytest
-from alerts_kit import SECRET, Sink, sink
 
+from alerts_kit import SECRET, Sink, sink
 from penstock import InvalidOption
 from penstock.alerts.addresses import Refused, is_public, target_of
 from penstock.alerts.channels import PORTS, Channel
@@ -75,6 +75,7 @@ async def test_a_message_arrives_signed_under_the_name_that_the_url_has(
         "[::127.0.0.1]",
         "[64:ff9b::127.0.0.1]",
         "[2002:7f00:1::]",
+        "[64:ff9b:1:a9fe:a9:fe00:808:808]",
         "169.254.169.254",
         "[fd00:ec2::254]",
         "[fe80::1]",

@@ -22,7 +22,7 @@ from penstock.cli import work
         (("jobs",), "penstock tasks"),
         (("jobs", "-q", "email"), "All of them: penstock jobs"),
         (("dlq",), "No dead letters"),
-        (("dlq", "list", "--reason", "exhausted"), "All of them: penstock dlq --recovered"),
+        (("dlq", "list", "--failed-as", "exhausted"), "All of them: penstock dlq --recovered"),
         (("dlq", "--recovered"), "recovered or not"),
         (("workers",), "Start one with: penstock worker\n"),
         (("workers", "--app", "cli_shop:app"), "Start one with: penstock worker --app cli_shop:app\n"),

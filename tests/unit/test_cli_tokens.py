@@ -7,6 +7,8 @@ import getpass
 import pytest
 from cli_kit import Run, dead_letter, loaded_shop, runner  # noqa: F401 - fixtures
 
+from penstock import Penstock
+
 
 def test_a_token_is_made_listed_and_revoked(run: Run) -> None:
     assert "No tokens" in run("token", "list").out
@@ -41,6 +43,47 @@ def test_what_is_done_by_command_is_in_the_audit_log_with_the_user(run: Run, dea
     assert {(e["who"], e["via"]) for e in entries} == {(getpass.getuser(), "cli")}
     assert "queue pause" in run("audit").out
     assert "There may be more" in run("audit", "--limit", "1").out
+
+
+def test_whoever_acts_by_command_can_say_why(run: Run, shop: Penstock, dead: str) -> None:
+    with shop:
+        held = shop.tasks["send_receipt"].using(delay=600).enqueue(order_id=1).id
+    acts = [
+        ("reschedule", held, "--in", "2h"),
+        ("promote", held),
+        ("cancel", held),
+        ("retry", dead),
+        ("dlq", "recover", dead),
+        ("dlq", "recover-all", "-t", "fail"),
+        ("dlq", "purge", dead),
+        ("dlq", "purge", "-t", "fail", "--count", "0"),
+        ("pause", "email"),
+        ("resume", "email"),
+        ("token", "create", "ci", "-s", "read", "--owner", "ci"),
+        ("reconcile",),
+    ]
+    for n, words in enumerate(acts):
+        said = run(*words, "--reason", f"reason {n}")
+        assert said.code == (1 if words == ("reconcile",) else 0), said.err
+    entries = run("audit", "--json", "--limit", "200").json
+    assert [entry["why"] for entry in reversed(entries)] == [f"reason {n}" for n in range(len(acts))]
+    assert (entries[0]["action"], entries[0]["outcome"]) == ("reconcile", "refused: ActionRefused")
+    assert run("pause", "email", "--reason", "").code == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("breakers", "open", "smtp"),
+        ("breakers", "close", "smtp"),
+        ("schedules", "fire", "nightly"),
+        ("schedules", "pause", "nightly"),
+        ("schedules", "resume", "nightly"),
+        ("token", "revoke", "0123456789abcdef"),
+    ],
+)
+def test_a_reason_is_taken_where_there_is_nothing_to_act_on(run: Run, words: tuple[str, ...]) -> None:
+    assert run(*words, "--reason", "tidying up").code == 1  # refused, and not: no such option (2)
 
 
 def test_a_dead_letter_is_removed_by_its_id(run: Run, dead: str) -> None:

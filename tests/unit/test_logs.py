@@ -73,7 +73,9 @@ def test_an_exception_is_told_on_the_same_line() -> None:
         made = record("broken", "penstock.worker")
         made.exc_info = sys.exc_info()
     assert "ValueError: two\nlines" in as_json(made)["exception"]
-    assert ConsoleFormatter().format(made).splitlines()[-1] == "lines"
+    _, *traceback = ConsoleFormatter().format(made).splitlines()
+    assert traceback[-1] == "  lines"
+    assert all(line.startswith("  ") for line in traceback)  # none can be taken for a record of its own
 
 
 def test_the_console_escapes_what_could_break_the_line_or_steer_the_terminal() -> None:

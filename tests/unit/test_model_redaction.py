@@ -35,6 +35,7 @@ CANARY = "c4n4ry/S3cret"
         f"value [type=int_parsing, input_value='{CANARY}', input_type=str]",
         f"-----BEGIN RSA PRIVATE KEY-----\n{CANARY}\n-----END RSA PRIVATE KEY-----",
         "pst_0123456789abcdef_c4n4ryS3cret",
+        "GET /jobs/x/events?t=psf_c4n4ry.1767225600.0123456789abcdef&seconds=0",
     ],
 )
 def test_what_has_the_form_of_a_secret_is_taken_out(text: str) -> None:

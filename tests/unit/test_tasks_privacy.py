@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Annotated, Any
 
 import pytest
@@ -149,6 +150,25 @@ async def test_schedules_and_flows_show_no_secrets_and_jobs_still_get_them(app: 
         assert job.args == {"card": MASK}
         await app.worker().run(burst=True)
     assert sorted(seen) == ["4111", "4222"]
+
+
+async def test_recovering_with_the_arguments_as_they_are_shown_keeps_the_secret(app: Penstock) -> None:
+    got: list[tuple[int, str]] = []
+
+    @app.task(secret=("pin", "code"))
+    async def charge(order_id: int, pin: str, code: str | None = None) -> None:
+        got.append((order_id, pin))
+        raise Unrecoverable("no")
+
+    async with app:
+        job = await charge.aenqueue(order_id=1, pin="1234")
+        await app.worker().run(burst=True)
+        shown = json.loads((await app.ops.dead_letter(job.id)).args_json)
+        with pytest.raises(InvalidOption, match="'code' is masked"):
+            await app.ops.recover(job.id, {"order_id": 2, "pin": "5678", "code": MASK})
+        await app.ops.recover(job.id, {**shown, "order_id": 2})
+        await app.worker().run(burst=True)
+    assert got == [(1, "1234"), (2, "1234")]
 
 
 async def test_a_mask_in_changed_arguments_of_a_dead_letter_stands_for_what_it_was(

@@ -20,12 +20,13 @@ MOST_ADDRESSES = 16  # of one name
 # Networks of IPv6 that lead to an address of IPv4, and where in them it stands (bits from the right).
 _WITHIN = (
     ("64:ff9b::/96", 0),
-    ("64:ff9b:1::/48", 0),
     ("2002::/16", 80),
     ("::/96", 0),
     ("::ffff:0:0:0/96", 0),
 )
-_CLOSED = tuple(ip_network(each) for each in ("2001::/23", "100::/64", "fec0::/10", "192.88.99.0/24"))
+_CLOSED = tuple(
+    ip_network(each) for each in ("64:ff9b:1::/48", "2001::/23", "100::/64", "fec0::/10", "192.88.99.0/24")
+)
 _HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
 
 

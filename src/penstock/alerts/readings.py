@@ -138,7 +138,8 @@ async def _dead(engine: Engine, since: datetime) -> list[DeadLetter]:
 
     Engines look through all their dead letters for a time, so that is not asked for.
     """
-    return [letter for letter in await engine.dead_letters(DeadFilter(), PAGE) if letter.failed_at >= since]
+    newest = await engine.dead_letters(DeadFilter(payloads=False), PAGE)
+    return [letter for letter in newest if letter.failed_at >= since]
 
 
 def _tasks(
@@ -181,7 +182,9 @@ async def _active(engine: Engine, states: Iterable[QueueState]) -> list[Job]:
     for state in states:
         last = None
         while state.counts.get(State.ACTIVE) and len(found) < MOST_JOBS:
-            page = await engine.jobs(JobFilter(queue=state.queue, state=State.ACTIVE), PAGE, last)
+            page = await engine.jobs(
+                JobFilter(queue=state.queue, state=State.ACTIVE, payloads=False), PAGE, last
+            )
             found += page
             if len(page) < PAGE:
                 break

@@ -12,6 +12,7 @@ import typer
 from penstock.app import Penstock
 from penstock.audit import Actor
 from penstock.model.errors import InvalidOption, PenstockError
+from penstock.model.names import check_text
 from penstock.ops import Ops
 from penstock.runtime.child import described
 from penstock.tasks.loading import find_ref, load_app
@@ -26,6 +27,7 @@ AppOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs")]
 QueueOption = Annotated[str | None, typer.Option("--queue", "-q", help="Only this queue")]
 TaskOption = Annotated[str | None, typer.Option("--task", "-t", help="Only this task")]
+WhyOption = Annotated[str | None, typer.Option("--reason", help="Why; it is in the audit log")]
 AfterOption = Annotated[str | None, typer.Option(help="The last id of the page before")]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Rows at most")]
 
@@ -43,15 +45,20 @@ def load(ref: str | None) -> Penstock:
     return app
 
 
-def with_ops(ref: str | None, ask: Callable[[Ops], Awaitable[T]]) -> T:
-    """Open the app's engine, ask, close."""
-    app = load(ref)
+def with_ops(ref: str | None, ask: Callable[[Ops], Awaitable[T]], why: str | None = None) -> T:
+    """Open the app's engine, ask, close; `why` goes with what is done to the audit log."""
+    app, who = load(ref), actor(why)
 
     async def session() -> T:
         async with app:
-            return await ask(app.ops_as(Actor.here("cli")))
+            return await ask(app.ops_as(who))
 
     return asyncio.run(session())
+
+
+def actor(why: str | None) -> Actor:
+    """Who types this command, and why."""
+    return Actor.here("cli", None if why is None else check_text("--reason", why))
 
 
 def command(words: str, ref: str | None) -> str:

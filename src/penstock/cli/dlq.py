@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from penstock.audit import Actor
 from penstock.bulk import RECOVER_RATE, told
 from penstock.cli import common
 from penstock.cli.common import (
@@ -19,6 +18,8 @@ from penstock.cli.common import (
     LimitOption,
     QueueOption,
     TaskOption,
+    WhyOption,
+    actor,
     command,
     load,
     with_ops,
@@ -42,7 +43,7 @@ from penstock.model.job import DeadLetter
 app = typer.Typer(no_args_is_help=False)
 HELP = "List, recover and remove dead letters, jobs that failed."
 
-ReasonOption = Annotated[str | None, typer.Option(help="Only this reason, such as exhausted or crash-loop")]
+FailedAsOption = Annotated[str | None, typer.Option(help="Only this reason, such as exhausted or crash-loop")]
 SinceOption = Annotated[str | None, typer.Option(help="Failed in the last 30s, 15m, 2h, 7d")]
 
 
@@ -53,7 +54,7 @@ def list_(
     app_ref: AppOption = None,
     queue: QueueOption = None,
     task: TaskOption = None,
-    reason: ReasonOption = None,
+    failed_as: FailedAsOption = None,
     since: SinceOption = None,
     recovered: Annotated[bool, typer.Option("--recovered", help="Those already recovered too")] = False,
     limit: LimitOption = 50,
@@ -64,7 +65,7 @@ def list_(
     if context.invoked_subcommand is not None:
         _refuse_options_before(context)
         return
-    where = _where(queue, task, reason, since, recovered=recovered)
+    where = _where(queue, task, failed_as, since, recovered=recovered)
     found = with_ops(app_ref, lambda ops: ops.dead_letters(where, limit, after))
     if as_json:
         print_json([dead_json(letter) for letter in found])
@@ -129,6 +130,7 @@ def recover(
     job_id: str,
     app_ref: AppOption = None,
     args: Annotated[str | None, typer.Option(help="New arguments, as a JSON object")] = None,
+    why: WhyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a new job of a dead letter, its attempts reset.
@@ -136,7 +138,7 @@ def recover(
     Doing it twice makes one job.
     """
     payload = None if args is None else _object(args)
-    new, already = with_ops(app_ref, lambda ops: ops.recover(job_id, payload))
+    new, already = with_ops(app_ref, lambda ops: ops.recover(job_id, payload), why)
     if as_json:
         print_json({"job_id": new, "recovered_from": job_id, "already": already})
     else:
@@ -148,24 +150,25 @@ def recover_all(
     app_ref: AppOption = None,
     queue: QueueOption = None,
     task: TaskOption = None,
-    reason: ReasonOption = None,
+    failed_as: FailedAsOption = None,
     since: SinceOption = None,
     rate: Annotated[float, typer.Option(help="Jobs per second at which they come back")] = RECOVER_RATE,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most so many")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask")] = False,
+    why: WhyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Recover every dead letter that matches, spread over time.
 
     Safe to interrupt and to repeat: what is recovered stays recovered.
     """
-    where = _where(queue, task, reason, since)
+    where = _where(queue, task, failed_as, since)
     if where == DeadFilter() and not yes:
         which = (
             "every dead letter there is" if limit is None else counted(limit, "dead letter") + " of any task"
         )
         typer.confirm(f"Recover {which}? (--yes does not ask)", abort=True, err=True)
-    ids = asyncio.run(_recover_all(app_ref, where, rate, limit))
+    ids = asyncio.run(_recover_all(app_ref, where, rate, limit, why))
     if as_json:
         print_json({"recovered": len(ids), "job_ids": ids})
     else:
@@ -179,11 +182,12 @@ def purge(
     app_ref: AppOption = None,
     queue: QueueOption = None,
     task: TaskOption = None,
-    reason: ReasonOption = None,
+    failed_as: FailedAsOption = None,
     since: SinceOption = None,
     count: Annotated[
         int | None, typer.Option(min=0, help="How many match, exactly; asked for where it is not given")
     ] = None,
+    why: WhyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Remove one dead letter, or all that match.
@@ -191,40 +195,44 @@ def purge(
     Their jobs cannot be recovered any more.
     """
     if job_id is not None:
-        with_ops(app_ref, lambda ops: ops.purge(job_id))
+        with_ops(app_ref, lambda ops: ops.purge(job_id), why)
         removed = 1
     else:
-        where = _where(queue, task, reason, since)
+        where = _where(queue, task, failed_as, since)
         chosen = with_ops(app_ref, lambda ops: ops.bulk.chosen("purge", where))
         if count is None:
             say(f"{counted(len(chosen.ids), 'dead letter')} match: {told(where)}.")
             count = typer.prompt("How many are to be removed? Type the number", type=int, err=True)
         exactly = count
-        removed = with_ops(app_ref, lambda ops: ops.bulk.purge(where, exactly, chosen.confirm))
+        removed = with_ops(app_ref, lambda ops: ops.bulk.purge(where, exactly, chosen.confirm), why)
     if as_json:
         print_json({"purged": removed})
     else:
         say(f"Removed {counted(removed, 'dead letter')}.")
 
 
-async def _recover_all(ref: str | None, where: DeadFilter, rate: float, limit: int | None) -> list[str]:
-    penstock = load(ref)
+async def _recover_all(
+    ref: str | None, where: DeadFilter, rate: float, limit: int | None, why: str | None
+) -> list[str]:
+    penstock, who = load(ref), actor(why)
     async with penstock:
         from rich.progress import Progress  # noqa: PLC0415 - slow to load
 
         with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
             bar = progress.add_task("Recovering", total=None)
             ids = []
-            async for new in penstock.ops_as(Actor.here("cli")).recover_all(where, rate=rate, limit=limit):
+            async for new in penstock.ops_as(who).recover_all(where, rate=rate, limit=limit):
                 ids.append(new)
                 progress.advance(bar)
             return ids
 
 
 def _where(
-    queue: str | None, task: str | None, reason: str | None, since: str | None, *, recovered: bool = False
+    queue: str | None, task: str | None, failed_as: str | None, since: str | None, *, recovered: bool = False
 ) -> DeadFilter:
-    return DeadFilter(queue=queue, task=task, reason=reason, since=common.since(since), recovered=recovered)
+    return DeadFilter(
+        queue=queue, task=task, reason=failed_as, since=common.since(since), recovered=recovered
+    )
 
 
 def _facts(letter: DeadLetter) -> dict[str, str]:

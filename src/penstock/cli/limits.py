@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from penstock.cli.common import AppOption, JsonOption, LimitOption, command, with_ops
+from penstock.cli.common import AppOption, JsonOption, LimitOption, WhyOption, command, with_ops
 from penstock.cli.output import ago, print_json, print_table, say
 from penstock.engine import GroupState, LaneState
 from penstock.model.breaker import BreakerState, Circuit
@@ -79,16 +79,16 @@ def list_breakers(context: typer.Context, app: AppOption = None, as_json: JsonOp
 
 
 @breakers.command("close")
-def close(name: str, app: AppOption = None) -> None:
+def close(name: str, app: AppOption = None, why: WhyOption = None) -> None:
     """Close a breaker: the service is well, let its jobs go."""
-    with_ops(app, lambda ops: ops.set_breaker(name, Circuit.CLOSED))
+    with_ops(app, lambda ops: ops.set_breaker(name, Circuit.CLOSED), why)
     say(f"Breaker {name} is closed.")
 
 
 @breakers.command("open")
-def open_(name: str, app: AppOption = None) -> None:
+def open_(name: str, app: AppOption = None, why: WhyOption = None) -> None:
     """Open a breaker: hold the jobs that need it until it is tried again."""
-    with_ops(app, lambda ops: ops.set_breaker(name, Circuit.OPEN))
+    with_ops(app, lambda ops: ops.set_breaker(name, Circuit.OPEN), why)
     say(f"Breaker {name} is open. Close it with: {command(f'breakers close {name}', app)}")
 
 

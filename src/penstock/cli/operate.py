@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.common import AppOption, JsonOption, command, load, seconds, with_ops
+from penstock.cli.common import AppOption, JsonOption, WhyOption, command, load, seconds, with_ops
 from penstock.cli.output import ago, counted, job_json, print_json, recovered_text, say
 from penstock.model.states import State
 
@@ -17,9 +17,9 @@ def register(app: typer.Typer) -> None:
         app.command(rich_help_panel="Act")(verb)
 
 
-def retry(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None:
+def retry(job_id: str, app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:
     """Run a job now: delayed, it is made due; failed, it is made anew."""
-    done = with_ops(app, lambda ops: ops.retry(job_id))
+    done = with_ops(app, lambda ops: ops.retry(job_id), why)
     if as_json:
         print_json(done._asdict())
     elif done.how == "due now":
@@ -28,9 +28,9 @@ def retry(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> No
         say(recovered_text(done.job_id, already=done.how != "recovered"))
 
 
-def promote(job_id: str, app: AppOption = None, as_json: JsonOption = False) -> None:
+def promote(job_id: str, app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:
     """Make a delayed job due now."""
-    job = with_ops(app, lambda ops: ops.promote(job_id))
+    job = with_ops(app, lambda ops: ops.promote(job_id), why)
     if as_json:
         print_json(job_json(job))
     else:
@@ -41,13 +41,14 @@ def reschedule(
     job_id: str,
     delay: Annotated[str, typer.Option("--in", help="When it is to be due: 60, 30s, 15m, 2h, 7d")],
     app: AppOption = None,
+    why: WhyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Give a waiting or delayed job another due time.
 
     Its expiry moves with it.
     """
-    job = with_ops(app, lambda ops: ops.reschedule(job_id, seconds(delay)))
+    job = with_ops(app, lambda ops: ops.reschedule(job_id, seconds(delay)), why)
     if as_json:
         print_json(job_json(job))
     else:
@@ -57,7 +58,9 @@ def reschedule(
 def cancel(
     job_id: str,
     app: AppOption = None,
-    reason: Annotated[str, typer.Option(help="Kept with the job")] = "cancelled by an operator",
+    reason: Annotated[
+        str, typer.Option(help="Kept with the job, and in the audit log")
+    ] = "cancelled by an operator",
     flow: Annotated[bool, typer.Option("--flow", help="The id is a flow's: cancel all its jobs")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -87,21 +90,21 @@ def _cancel_flow(flow_id: str, app: str | None, reason: str, *, as_json: bool) -
         )
 
 
-def pause(queue: str, app: AppOption = None) -> None:
+def pause(queue: str, app: AppOption = None, why: WhyOption = None) -> None:
     """Stop claims from a queue; what runs goes on."""
-    with_ops(app, lambda ops: ops.pause(queue))
+    with_ops(app, lambda ops: ops.pause(queue), why)
     say(f"Queue {queue} is paused. Resume it with: {command(f'resume {queue}', app)}")
 
 
-def resume(queue: str, app: AppOption = None) -> None:
+def resume(queue: str, app: AppOption = None, why: WhyOption = None) -> None:
     """Allow claims from a paused queue again."""
-    with_ops(app, lambda ops: ops.resume(queue))
+    with_ops(app, lambda ops: ops.resume(queue), why)
     say(f"Queue {queue} is not paused: workers that serve it may claim from it.")
 
 
-def reconcile(app: AppOption = None, as_json: JsonOption = False) -> None:
+def reconcile(app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:
     """Repair what a crash or a flushed Redis has left."""
-    done = with_ops(app, lambda ops: ops.reconcile())
+    done = with_ops(app, lambda ops: ops.reconcile(), why)
     if as_json:
         print_json({"dispatched": done.dispatched, "restored": done.restored, "ended": done.ended})
     elif not done.repairs:

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from penstock.cli.common import AppOption, JsonOption, command, with_ops
+from penstock.cli.common import AppOption, JsonOption, WhyOption, command, with_ops
 from penstock.cli.output import ago, print_json, print_table, say
 from penstock.tasks.spec import Spec
 from penstock.timetable import Detail, Entry
@@ -61,9 +61,9 @@ def show(name: str, app: AppOption = None, as_json: JsonOption = False) -> None:
 
 
 @schedules.command("fire")
-def fire(name: str, app: AppOption = None, as_json: JsonOption = False) -> None:
+def fire(name: str, app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:
     """Make a job as the schedule does, now; its ticks go on as they were."""
-    job_id = with_ops(app, lambda ops: ops.timetable.fire(name))
+    job_id = with_ops(app, lambda ops: ops.timetable.fire(name), why)
     if as_json:
         print_json({"job_id": job_id})
         return
@@ -71,16 +71,16 @@ def fire(name: str, app: AppOption = None, as_json: JsonOption = False) -> None:
 
 
 @schedules.command("pause")
-def pause(name: str, app: AppOption = None) -> None:
+def pause(name: str, app: AppOption = None, why: WhyOption = None) -> None:
     """Fire no ticks of a schedule until it is resumed."""
-    with_ops(app, lambda ops: ops.timetable.pause(name))
+    with_ops(app, lambda ops: ops.timetable.pause(name), why)
     say(f"Schedule {name} is paused. Resume it with: {command(f'schedules resume {name}', app)}")
 
 
 @schedules.command("resume")
-def resume(name: str, app: AppOption = None) -> None:
+def resume(name: str, app: AppOption = None, why: WhyOption = None) -> None:
     """Fire the ticks of a schedule again, from the next one on."""
-    at = with_ops(app, lambda ops: ops.timetable.resume(name))
+    at = with_ops(app, lambda ops: ops.timetable.resume(name), why)
     say(f"Schedule {name} goes on{f' at {_utc(at)}' if at else '; it has no more ticks'}.")
 
 

@@ -7,7 +7,16 @@ from typing import Annotated, Any
 import typer
 
 from penstock.audit import Deed
-from penstock.cli.common import AfterOption, AppOption, JsonOption, LimitOption, command, seconds, with_ops
+from penstock.cli.common import (
+    AfterOption,
+    AppOption,
+    JsonOption,
+    LimitOption,
+    WhyOption,
+    command,
+    seconds,
+    with_ops,
+)
 from penstock.cli.output import ago, print_json, print_table, say
 from penstock.model.access import Scope
 from penstock.tokens import Token
@@ -39,6 +48,7 @@ def create(
         int | None, typer.Option(help="Jobs of its owner that may be there unfinished; more are refused")
     ] = None,
     app: AppOption = None,
+    why: WhyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a token. It is shown once, and kept only as a hash."""
@@ -48,6 +58,7 @@ def create(
         lambda ops: ops.tokens.create(
             name, scope, owner, expires_in=expires_in, rate=rate, max_waiting=max_waiting
         ),
+        why,
     )
     if as_json:
         print_json(_json(made.token) | {"token": made.text})
@@ -73,9 +84,9 @@ def list_(app: AppOption = None, as_json: JsonOption = False) -> None:
 
 
 @tokens.command("revoke")
-def revoke(token_id: str, app: AppOption = None) -> None:
+def revoke(token_id: str, app: AppOption = None, why: WhyOption = None) -> None:
     """End a token; within five seconds nobody is let in by it."""
-    with_ops(app, lambda ops: ops.tokens.revoke(token_id))
+    with_ops(app, lambda ops: ops.tokens.revoke(token_id), why)
     say("Revoked.")
 
 

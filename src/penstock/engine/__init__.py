@@ -173,6 +173,7 @@ from penstock.engine.effects import Effect, EffectFilter, EffectName, EffectReco
 from penstock.engine.feeding import FEED_KEPT, FeedPage, JobEvent
 from penstock.engine.limiting import DECLARED_FOR, Entry, Group, GroupState, LaneState, LimitState
 from penstock.engine.looking import (
+    NOT_READ,
     OLDEST_LANES,
     DeadFilter,
     Flow,
@@ -218,6 +219,7 @@ from penstock.model.states import State
 __all__ = [
     "DECLARED_FOR",
     "FEED_KEPT",
+    "NOT_READ",
     "OLDEST_LANES",
     "SERIES_KEPT",
     "STILL_RUNS",

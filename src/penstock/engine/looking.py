@@ -10,6 +10,7 @@ from typing import NamedTuple
 from penstock.model.job import Job
 from penstock.model.states import State, Status
 
+NOT_READ = "null"  # stands for a payload that was not asked for
 OLDEST_LANES = 1_000  # of a queue, looked at for what has waited longest
 
 
@@ -29,6 +30,7 @@ class JobFilter:
     since: datetime | None = None  # created at or after
     until: datetime | None = None  # created before
     parked: bool | None = None
+    payloads: bool = True  # False: `NOT_READ` in their place; they may be a megabyte each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,7 @@ class HistoryFilter:
     key: str | None = None
     since: datetime | None = None  # created at or after
     until: datetime | None = None  # created before
+    payloads: bool = True  # False: `NOT_READ` in their place; they may be a megabyte each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,7 @@ class DeadFilter:
     since: datetime | None = None  # failed at or after
     until: datetime | None = None
     recovered: bool = False
+    payloads: bool = True  # False: `NOT_READ` in their place; they may be a megabyte each
 
 
 class Recovery(NamedTuple):

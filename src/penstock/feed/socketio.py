@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -55,6 +57,7 @@ class JobRooms:
         self._authenticate = authenticate
         self._given: dict[str, Any] = {}  # what each client gave to be let in
         self._known: dict[str, Principal] = {}
+        self._until: dict[tuple[str, str], float] = {}  # rooms entered by a follow token, by client
         server.on("connect", self._connected)
         server.on("disconnect", self._gone)
         server.on("follow", self._follow)
@@ -90,29 +93,33 @@ class JobRooms:
     async def _gone(self, sid: str, *_: object) -> None:
         self._given.pop(sid, None)
         self._known.pop(sid, None)
+        for place in [place for place in self._until if place[0] == sid]:
+            del self._until[place]
 
     async def _follow(self, sid: str, wish: Any) -> Mapping[str, str]:
-        room = await self._room(sid, wish) if isinstance(wish, dict) else None
-        if room is None:
+        room = _named(wish) if isinstance(wish, dict) else None
+        left = await self._may_stay(sid, wish) if room is not None else None
+        if room is None or left is None:
             return REFUSED
         await self._server.enter_room(sid, room)
+        self._until[sid, room] = max(time.monotonic() + left, self._until.get((sid, room), 0.0))
         return {"room": room}
 
     async def _unfollow(self, sid: str, wish: Any) -> Mapping[str, str]:
         room = _named(wish) if isinstance(wish, dict) else None
         if room is None:
             return REFUSED
+        self._until.pop((sid, room), None)
         await self._server.leave_room(sid, room)
         return {"room": room}
 
-    async def _room(self, sid: str, wish: dict[str, Any]) -> str | None:
-        """The room that is wished for, where it may be entered."""
-        room = _named(wish)
-        return room if room is not None and await self._may_enter(sid, wish) else None
+    async def _may_stay(self, sid: str, wish: dict[str, Any]) -> float | None:
+        """For how many seconds the room that is wished for may be heard; None: not at all."""
+        if isinstance(token := wish.get("token"), str) and "job" in wish:
+            return await self._tokens.check(token, wish["job"])
+        return math.inf if await self._may_enter(sid, wish) else None
 
     async def _may_enter(self, sid: str, wish: dict[str, Any]) -> bool:
-        if isinstance(token := wish.get("token"), str) and "job" in wish:
-            return await self._tokens.check(token, wish["job"]) is not None
         principal = self._known.get(sid)
         if principal is None or not principal.may(Scope.READ):
             return False
@@ -130,6 +137,10 @@ class JobRooms:
 
     # -- who may stay -----------------------------------------------------------------------------------
     async def _look_after_clients(self) -> None:
+        now = time.monotonic()
+        for sid, room in [place for place, until in self._until.items() if until <= now]:
+            del self._until[sid, room]
+            await self._server.leave_room(sid, room)
         for sid, given in list(self._given.items()):
             if await self._authenticate(given) != self._known.get(sid):
                 await self._server.disconnect(sid)

@@ -66,7 +66,7 @@ class Books:
 
     # -- in ---------------------------------------------------------------------------------------------
     async def put(self, jobs: Sequence[NewJob]) -> PutIn:
-        """Write a row for each job whose key is free, all or none; what is debounced is replaced."""
+        """Write a row for each job whose key is free, all or none; debounced ones have what others bring."""
         now = await self.database.now()
         return (await self._put([], [put_values(job, now) for job in jobs], now))[1]
 
@@ -270,7 +270,8 @@ class Books:
         values["status"] = where.status and where.status.value
         asked = {name: value for name, value in values.items() if value is not None}
         terms = " and ".join(conditions[name] for name in asked) or "true"
-        (rows,) = await self.database.run([Say("list", asked | {"limit": limit}, terms)])
+        verb = "list" if where.payloads else "list_without_payloads"
+        (rows,) = await self.database.run([Say(verb, asked | {"limit": limit}, terms)])
         return [Line(*row) for row in rows]
 
     async def counts(self) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
+from penstock.engine import NOT_READ
 from penstock.engines import statements
 from penstock.model.names import check_schema
 
@@ -47,7 +48,9 @@ def texts(dialect: Dialect, schema: str) -> Texts:
 def _filled(text: str, dialect: Dialect, schema: str) -> str:
     postgres = dialect == "postgresql"
     prefix = f"{check_schema(schema)}." if postgres else "penstock_"
-    bare = _COMMENT.sub("", text).strip().replace("{columns}", ", ".join(COLUMNS))
+    columns = ", ".join(COLUMNS)
+    bare = _COMMENT.sub("", text).strip().replace("{columns}", columns)
+    bare = bare.replace("{columns_without_payload}", columns.replace("j.payload_json", f"'{NOT_READ}'"))
     for table in (
         "background_jobs",
         "ledger_migrations",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from penstock.model.errors import InvalidOption
@@ -31,6 +32,7 @@ class Principal:
     scopes: frozenset[Scope]
     owner: str | None = None  # whose jobs it sees: nobody's where there is none
     all_owners: bool = False  # sees the jobs of everybody
+    expires_at: datetime | None = None  # from then on it is nobody
     rate: Limit | None = None  # of its own, in the place of the service's
     max_waiting: int | None = None  # jobs of its owner that have not ended; None: as the app's settings say
 

@@ -70,6 +70,13 @@ def parse_rate(what: str, text: str) -> Limit:
     return Limit(rate, burst=max(1, math.floor(rate * _BURST_SECONDS)), said=said)
 
 
+def client_rate(what: str, text: str) -> Limit:
+    """How often a client may ask, where what a minute has, or of a fast rate a second, may come at once."""
+    limit = parse_rate(what, text)
+    rate = limit.rate or 0.0
+    return limit._replace(burst=max(1, round(rate * (1 if rate >= 1 else 60))))
+
+
 def in_words(limit: Limit) -> str:
     """A limit for people; empty where it bounds nothing."""
     words = []

@@ -50,6 +50,7 @@ _FORMS = tuple(
         (("bearer",), r"(?i)\b(bearer\s{1,4}+)[\w.~+/=\-]{8,}+", rf"\1{MASK}"),
         (("basic",), r"\b([Bb]asic\s{1,4}+)(?=[a-z]{0,64}[A-Z0-9+/=])[\w+/\-]{8,}+={0,2}", rf"\1{MASK}"),
         (("pst_",), r"\bpst_[0-9A-Za-z]{4,64}+_[\w\-]++", f"pst_{MASK}"),
+        (("psf_",), r"\bpsf_[^\s.\"'&]{1,200}+\.\d{1,12}+\.[0-9a-f]++", f"psf_{MASK}"),
         (("input_value=",), r"(input_value=)[^\n]{0,200}?(, input_type=)", rf"\1{MASK}\2"),
     )
 )
@@ -151,8 +152,13 @@ def named_secret(name: str) -> bool:
 
 def members_of(payload: str, names: Iterable[str]) -> list[Any]:
     """The values of these members of a JSON object; none where the text is not one."""
-    members = _members(payload) or {}
+    members = members_by_name(payload)
     return [members[name] for name in names if name in members]
+
+
+def members_by_name(payload: str) -> dict[str, Any]:
+    """The members of a JSON object; none where the text is not one."""
+    return _members(payload) or {}
 
 
 def _members(payload: str) -> dict[str, Any] | None:

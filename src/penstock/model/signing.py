@@ -17,23 +17,33 @@ def sign(secrets: Sequence[str], body: bytes, at: int) -> str:
 
 def verify(secrets: Iterable[str], header: str, body: bytes, now: float, window: float = WINDOW) -> bool:
     """Whether one of the secrets has signed this body, not longer ago than the window."""
-    parts = [part.partition("=") for part in header.split(",")[:10]]
-    times = [value for name, _, value in parts if name == "t"]
-    if len(times) != 1 or not (times[0].isascii() and times[0].isdigit() and len(times[0]) <= 12):
+    if not is_timely(header, now, window):
         return False
-    at = int(times[0])
+    at, parts = signed_at(header), _parts(header)
     given = [value.encode() for name, _, value in parts if name == "v1"]
     found = False
     for secret in secrets:  # all are compared, so that the time taken tells nothing
         expected = _digest(secret, body, at).encode()
         for each in given:
             found |= hmac.compare_digest(expected, each)
-    return found and abs(now - at) <= window
+    return found
+
+
+def is_timely(header: str, now: float, window: float = WINDOW) -> bool:
+    """Whether a header names one time that is within the window; who has signed it is not known yet."""
+    times = [value for name, _, value in _parts(header) if name == "t"]
+    if len(times) != 1 or not (times[0].isascii() and times[0].isdigit() and len(times[0]) <= 12):
+        return False
+    return abs(now - int(times[0])) <= window
 
 
 def signed_at(header: str) -> int:
-    """The time in a header that has been verified."""
-    return int(next(part[2:] for part in header.split(",") if part.startswith("t=")))
+    """The time in a header that is timely."""
+    return int(next(value for name, _, value in _parts(header) if name == "t"))
+
+
+def _parts(header: str) -> list[tuple[str, str, str]]:
+    return [part.partition("=") for part in header.split(",")[:10]]
 
 
 def _digest(secret: str, body: bytes, at: int) -> str:

@@ -8,6 +8,7 @@ import hmac
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
 from starlette.requests import Request
@@ -22,25 +23,41 @@ from penstock.web.promptly import LOOK_WITHIN, promptly
 
 T = TypeVar("T")
 
-KNOWN_FOR = 3.0  # seconds that a token is taken as it was: a revocation holds within five
+KNOWN_FOR = 2.0  # seconds that a token is taken as it was: a revocation holds within five
 GOOD_FOR = 900.0  # seconds that a good one stays good while the engine cannot be asked
 MOST_KNOWN = 10_000
 COOKIE = "penstock-session"
 PROOF = "x-penstock-proof"
 
-_FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip")
+_FORWARDED = (
+    *("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"),
+    *("x-forwarded-port", "x-forwarded-server", "x-real-ip"),
+)
 
 
 class _Known(NamedTuple):
     at: float
     principal: Principal | None
 
+    def holds(self, now: float, seconds: float) -> bool:
+        """Whether it is not older than that, and its token not past its time."""
+        ends = None if self.principal is None else self.principal.expires_at
+        return now - self.at < seconds and (ends is None or datetime.now(UTC) < ends)
+
 
 class TokenAuth:
     """Tokens of the engine; with `local`, whoever sits here is let in until the first token is made."""
 
-    def __init__(self, ops: Callable[[], Awaitable[Ops]], *, local: bool = False) -> None:
+    def __init__(
+        self,
+        ops: Callable[[], Awaitable[Ops]],
+        hold: Callable[[Request], None] = lambda _: None,
+        *,
+        local: bool = False,
+    ) -> None:
+        """`hold` refuses requests before the engine is asked about somebody who is not known to be good."""
         self._ops = ops
+        self._hold = hold
         self._local = local
         self._known: OrderedDict[bytes, _Known] = OrderedDict()
         self._looked_at = float("-inf")
@@ -49,10 +66,10 @@ class TokenAuth:
         header = request.headers.get("authorization")
         if header is not None:
             scheme, _, text = header.partition(" ")
-            return await self.by_token(text.strip(" ")) if scheme.lower() == "bearer" else None
+            return await self.by_token(text.strip(" "), request) if scheme.lower() == "bearer" else None
         cookie = request.cookies.get(cookie_name(request))
         if cookie is not None and is_own_page(request, cookie):
-            return await self._known_as(_session(cookie), lambda ops: ops.sessions.find(cookie))
+            return await self._known_as(_session(cookie), lambda ops: ops.sessions.find(cookie), request)
         if self._local and is_local(request) and not await self._any_token():
             return Principal(name=f"local:{Actor.here('http').who}", scopes=frozenset(Scope), all_owners=True)
         return None
@@ -61,21 +78,23 @@ class TokenAuth:
         """A session has ended: here at once, in other processes within seconds."""
         self._known.pop(_digest(_session(cookie)), None)
 
-    async def by_token(self, text: str) -> Principal | None:
+    async def by_token(self, text: str, request: Request | None = None) -> Principal | None:
         """Whose token this is."""
-        return await self._known_as(f"token:{text}", lambda ops: _by_token(ops, text))
+        return await self._known_as(f"token:{text}", lambda ops: _by_token(ops, text), request)
 
     async def _known_as(
-        self, text: str, find: Callable[[Ops], Awaitable[Principal | None]]
+        self, text: str, find: Callable[[Ops], Awaitable[Principal | None]], request: Request | None
     ) -> Principal | None:
         digest, now = _digest(text), time.monotonic()
         known = self._known.get(digest)
-        if known is not None and now - known.at < KNOWN_FOR:
+        if known is not None and known.holds(now, KNOWN_FOR):
             return known.principal
+        if request is not None and (known is None or known.principal is None):
+            self._hold(request)
         try:
             principal = await promptly(LOOK_WITHIN, self._asked(find))
         except EngineUnavailable:
-            if known is not None and known.principal is not None and now - known.at < GOOD_FOR:
+            if known is not None and known.principal is not None and known.holds(now, GOOD_FOR):
                 return known.principal
             raise
         self._remember(digest, _Known(now, principal))
@@ -143,8 +162,8 @@ def is_local(request: Request) -> bool:
     headers = request.headers
     if request.client is None or not is_loopback(request.client.host):
         return False
-    if any(name in headers for name in _FORWARDED):
-        return False
+    if any(name in headers for name in _FORWARDED) or request.scope.get("http_version") == "1.0":
+        return False  # proxies speak HTTP/1.0 where nobody has told them otherwise, and browsers never do
     host = headers.get("host", "")
     if not is_loopback(_without_port(host)):
         return False

@@ -18,7 +18,7 @@ from penstock.feed.reader import Feed
 from penstock.health import Pulse
 from penstock.model.access import Principal, Scope
 from penstock.model.errors import EngineError
-from penstock.model.limits import Limit, parse_rate
+from penstock.model.limits import Limit, client_rate
 from penstock.ops import Ops
 from penstock.patience import to_the_end
 from penstock.web.auth import TokenAuth, is_from_here
@@ -34,6 +34,7 @@ from penstock.web.shapes import Why
 
 Authenticate: TypeAlias = Callable[[Request], Principal | Awaitable[Principal | None] | None]
 
+READY_FOR = 1.0  # seconds for which it is not asked again whether jobs can be put in
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="penstock"'}
 
 
@@ -45,10 +46,15 @@ class Doorway:
     ) -> None:
         self.app = app
         self.pulse = Pulse()  # of the loops of this process
-        self._auth: Authenticate = auth or TokenAuth(self._unnamed_ops, local=local and not app.can_forget)
+        self._auth: Authenticate = auth or TokenAuth(
+            self._unnamed_ops, self.hold_strangers, local=local and not app.can_forget
+        )
         self._opening = asyncio.Lock()
         self._opened = 0
         self.seats = Seats(limits.streams_each, limits.streams)
+        self._looking = asyncio.Lock()
+        self._looked_at = float("-inf")
+        self._is_ready = False
         self._addresses = Rates(_limit("per_address", limits.per_address))
         self._tokens = Rates(_limit("per_token", limits.per_token))
         self._quotas = Quotas(self._unfinished_of)
@@ -57,12 +63,15 @@ class Doorway:
     async def admit(self, request: Request, need: Need) -> None:
         """Let a request in, with its principal in its state; Refusal where it may not."""
         address = request.client.host if request.client else ""
+        token = follow_token(request) if need.follow else None
+        if token is not None:
+            _hide(request)
         _hold(self._addresses, address)
         if request.method != "GET" and _may_be_forged(request):
             raise Refusal(403, "forbidden", "a page of another site may change nothing here")
         if need.scope is None:
             return
-        if need.follow and (token := follow_token(request)) is not None:
+        if token is not None:
             request.state.follows_until = await self._follows(request, token)
             return
         principal = await self.principal(request)
@@ -86,6 +95,11 @@ class Doorway:
     async def _unfinished_of(self, owner: str, most: int) -> int:
         return await (await self._unnamed_ops()).unfinished_of(owner, most)
 
+    def hold_strangers(self, request: Request) -> None:
+        """Before the engine is asked who somebody is: not for those who were wrong again and again."""
+        if wait := self._wrong.wait(request.client.host if request.client else ""):
+            raise limited(wait)
+
     def stranger(self, request: Request, *, wrong: bool = True) -> Refusal:
         """What somebody is told whom nobody knows; not for long, where they are wrong again and again."""
         if wrong:
@@ -94,7 +108,6 @@ class Doorway:
 
     async def _follows(self, request: Request, token: str) -> float:
         """Until when the job of the path may be followed with this token, by `time.monotonic()`."""
-        _hide(request)
         left = await promptly(LOOK_WITHIN, self._left(token, request.path_params["job_id"]))
         if left is None:
             raise self.stranger(request)
@@ -123,13 +136,24 @@ class Doorway:
         await self.app.aopen()
         self._opened += 1
 
+    def hold(self, principal: Principal) -> None:
+        """Count a request of somebody who was not known by the guard."""
+        _hold(self._tokens, principal.name, principal.rate)
+
     def forget(self, cookie: str) -> None:
         """Whoever shows this cookie of a session is nobody from now on."""
         if isinstance(self._auth, TokenAuth):
             self._auth.forget(cookie)
 
     async def ready(self) -> bool:
-        """Whether jobs can be put in now."""
+        """Whether jobs can be put in now; anybody may ask, so that it is looked once a second at most."""
+        async with self._looking:
+            if time.monotonic() - self._looked_at >= READY_FOR:
+                self._is_ready = await self._look()
+                self._looked_at = time.monotonic()
+            return self._is_ready
+
+    async def _look(self) -> bool:
         try:
             return await promptly(LOOK_WITHIN, self._ready())
         except EngineError:
@@ -188,11 +212,7 @@ def _hold(rates: Rates, name: str, limit: Limit | None = None) -> None:
 
 
 def _limit(what: str, text: str | None) -> Limit | None:
-    """A rate over a minute or longer may be used up at once; over a second, what a second has."""
-    if text is None:
-        return None
-    limit = parse_rate(what, text)
-    return limit._replace(burst=max(1, round((limit.rate or 0) * (1 if (limit.rate or 0) >= 1 else 60))))
+    return None if text is None else client_rate(what, text)
 
 
 async def ops_of(request: Request, why: Why | None = None) -> Ops:

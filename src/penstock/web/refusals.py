@@ -14,14 +14,19 @@ from starlette.requests import Request
 from starlette.routing import Match
 
 from penstock.model.errors import (
+    AccessRefused,
     ActionRefused,
     Disabled,
     EngineError,
+    EngineUnsafe,
     InvalidArguments,
     InvalidOption,
     InvalidValue,
     JobNotFound,
+    MissingExtra,
     PenstockError,
+    SchemaMissing,
+    SchemaTooNew,
     UnknownQueue,
     UnknownTask,
     ValueTooLarge,
@@ -100,11 +105,15 @@ def internal() -> Refusal:
     return Refusal(500, "internal", "this should not have happened; it has been logged")
 
 
+# Trying again is no use: somebody has to do something, and the log says what. Its words are ours.
+BROKEN = (AccessRefused, SchemaMissing, SchemaTooNew, EngineUnsafe)
 _TOO_LARGE = "the payload is too large; keep the content elsewhere and pass a reference"
 _ANSWERS: list[tuple[tuple[type[PenstockError], ...], Callable[[], Refusal]]] = [
     ((JobNotFound, UnknownQueue, UnknownTask), not_found),
     ((ValueTooLarge,), lambda: too_large(_TOO_LARGE)),
     ((InvalidValue, InvalidOption), lambda: invalid("the request cannot be: a value is not allowed")),
+    ((MissingExtra,), lambda: Refusal(501, "not_installed", "this service has not what that needs")),
+    (BROKEN, lambda: Refusal(503, "unavailable", "jobs cannot be reached until this service is mended")),
     ((EngineError,), unavailable),
 ]
 
@@ -118,7 +127,8 @@ async def on_penstock_error(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, PenstockError)
     refusal = refusal_of(error)
     if refusal.status_code >= 500:
-        log.warning("answered %d: %s", refusal.status_code, type(error).__name__)
+        said = f": {error}" if isinstance(error, (*BROKEN, MissingExtra)) else ""
+        log.warning("answered %d: %s%s", refusal.status_code, type(error).__name__, said)
     return refusal.response()
 
 

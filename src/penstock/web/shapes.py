@@ -129,6 +129,12 @@ class CancelledView(BaseModel):
     status: Literal["cancelled", "stopping"]  # stopping: its worker was asked to stop it
 
 
+class PromotedView(BaseModel):
+    job_id: str
+    state: State
+    due_at: datetime
+
+
 class RetriedView(BaseModel):
     job_id: str
     how: Literal["due now", "recovered", "recovered already"]

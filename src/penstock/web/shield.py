@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.web.refusals import internal
@@ -43,6 +44,8 @@ class Shield:
 
         try:
             await self._app(scope, receive, with_headers)
+        except ClientDisconnect:
+            log.debug("a client went before it had sent all of its request")
         except Exception:
             log.exception("a request failed")
             if started:

@@ -7,7 +7,7 @@ import contextlib
 import json
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, TypeAlias
 
@@ -74,15 +74,14 @@ class EventStream(Response):
 
     async def _say_all(self, line: _Line, listener: Subscription) -> None:
         async for frames in self._source(listener, self._tick):
-            if frames:
-                await line.say(frames)
-            elif line.silent_for >= HEARTBEAT:
-                await line.say([b":\n\n"])
-            if self._is_over() or not await self._may():
+            silent = not frames and line.silent_for >= HEARTBEAT
+            await line.say([b":\n\n"] if silent else frames, self._goes_on)
+            if not await self._goes_on():
                 return
 
-    def _is_over(self) -> bool:
-        return server_is_leaving() or time.monotonic() >= self._ends_at
+    async def _goes_on(self) -> bool:
+        over = server_is_leaving() or time.monotonic() >= self._ends_at
+        return not over and await self._may()
 
 
 Source: TypeAlias = Callable[[Subscription, float], AsyncIterator[list[bytes]]]
@@ -107,16 +106,12 @@ class _Line:
         )
         await self._piece(first)
 
-    async def say(self, frames: list[bytes]) -> None:
-        piece: list[bytes] = []
-        size = 0
-        for each in frames:
-            if piece and size + len(each) > CHUNK:
-                await self._piece(b"".join(piece))
-                piece, size = [], 0
-            piece.append(each)
-            size += len(each)
-        await self._piece(b"".join(piece))
+    async def say(self, frames: list[bytes], goes_on: May) -> None:
+        """All of it, while the stream goes on: that may change while a client takes it slowly."""
+        for n, piece in enumerate(_pieces(frames)):
+            if n and not await goes_on():
+                return
+            await self._piece(piece)
 
     async def end(self) -> None:
         await self._piece(b"", more=False)
@@ -125,6 +120,19 @@ class _Line:
         async with asyncio.timeout(PATIENCE):
             await self._send({"type": "http.response.body", "body": body, "more_body": more})
         self._spoke_at = time.monotonic()
+
+
+def _pieces(frames: list[bytes]) -> Iterator[bytes]:
+    piece: list[bytes] = []
+    size = 0
+    for each in frames:
+        if piece and size + len(each) > CHUNK:
+            yield b"".join(piece)
+            piece, size = [], 0
+        piece.append(each)
+        size += len(each)
+    if piece:
+        yield b"".join(piece)
 
 
 async def all_events(listener: Subscription, tick: float) -> AsyncIterator[list[bytes]]:

@@ -44,7 +44,7 @@ async def _look(engine: Engine, registry: Registry, job: Job) -> Scene:
     limits = tuple(await engine.limits_of(job.lane))
     needed = {name for limit in limits for name in limit.needs}
     breakers = {s.breaker.name: s for s in await engine.breakers()} if needed else {}
-    active = JobFilter(queue=job.queue, state=State.ACTIVE)
+    active = JobFilter(queue=job.queue, state=State.ACTIVE, payloads=False)
     return Scene(
         now=now,
         job=job,

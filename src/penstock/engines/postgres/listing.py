@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from penstock.engine import DeadFilter, EffectFilter, EffectName, HistoryFilter, JobFilter
+from penstock.engine import NOT_READ, DeadFilter, EffectFilter, EffectName, HistoryFilter, JobFilter
 from penstock.engines.postgres.database import Call
 from penstock.model.ids import id_range, is_id
 from penstock.model.states import State, Status
 
 _EQUAL = ("queue", "task", "owner")
 _EQUAL_DEAD = ("queue", "task", "owner", "reason")
+_PAYLOAD = re.compile(r"\bargs(?: as (\w+))?,")
 
 
 def job_page(sql: str, where: JobFilter, limit: int, after: str | None, *, ids_tell_time: bool) -> Call:
@@ -22,8 +24,10 @@ def job_page(sql: str, where: JobFilter, limit: int, after: str | None, *, ids_t
     finished = [*terms, *(["false"] if where.parked else [])]
     if where.state is not None:
         (unfinished if where.state.finished else finished).append("false")
-    text = sql.replace("{unfinished_where}", _all_of(unfinished)).replace(
-        "{finished_where}", _all_of(finished)
+    text = (
+        _columns(sql, where)
+        .replace("{unfinished_where}", _all_of(unfinished))
+        .replace("{finished_where}", _all_of(finished))
     )
     return Call(text, values)
 
@@ -34,7 +38,7 @@ def history_page(
     """The statement for one page of the jobs that have ended."""
     values: dict[str, Any] = {name: getattr(where, name) for name in _EQUAL}
     values |= _page_values(where, limit, after, ids_tell_time=ids_tell_time)
-    return Call(sql.replace("{where}", _all_of(_job_terms(values, where.status))), values)
+    return Call(_columns(sql, where).replace("{where}", _all_of(_job_terms(values, where.status))), values)
 
 
 def one_record(sql: str, job_id: str) -> Call:
@@ -50,7 +54,14 @@ def dead_page(sql: str, where: DeadFilter, limit: int, after: str | None) -> Cal
     terms += _page_terms("job_id", "failed_at", values)
     if not where.recovered:
         terms.append("recovered_as is null")
-    return Call(sql.replace("{where}", _all_of(terms)), values)
+    return Call(_columns(sql, where).replace("{where}", _all_of(terms)), values)
+
+
+def _columns(sql: str, where: JobFilter | HistoryFilter | DeadFilter) -> str:
+    """The statement, without the column of the payload where it is not asked for."""
+    if where.payloads:
+        return sql
+    return _PAYLOAD.sub(lambda found: f"'{NOT_READ}' as {found[1] or 'args'},", sql)
 
 
 def _page_values(

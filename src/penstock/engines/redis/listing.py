@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from penstock.engine import DeadFilter, HistoryFilter, JobFilter
+from penstock.engine import NOT_READ, DeadFilter, HistoryFilter, JobFilter
 from penstock.engines.redis.codec import LETTERS, raw_id
 from penstock.engines.redis.instants import number, stored
 from penstock.engines.redis.records import read_job, read_letter
@@ -26,7 +27,7 @@ async def histories(do: Do, where: HistoryFilter, limit: int, after: str | None)
     ended = {state.value: state for state in FINISHED}
     if where.status is not None and where.status not in ended:
         return []
-    alike = ("queue", "task", "owner", "key", "since", "until")
+    alike = ("queue", "task", "owner", "key", "since", "until", "payloads")
     wanted = JobFilter(
         state=None if where.status is None else ended[where.status],
         **{name: getattr(where, name) for name in alike},
@@ -59,6 +60,7 @@ async def _by_minted_key(do: Do, where: JobFilter, after: str | None) -> list[Jo
     if row is None:
         return []
     job = read_job(raw, *row)
+    job = job if where.payloads else replace(job, args_json=NOT_READ)
     return [job] if job.key == job.id and _fits(job, where) else []
 
 
@@ -80,6 +82,7 @@ def _conditions(where: JobFilter, among: bytes) -> list[bytes]:
         *((name or "").encode() for name in (where.queue, where.task, where.owner, where.key)),
         *(b"" if at is None else number(stored(at)) for at in (where.since, where.until)),
         b"" if where.parked is None else b"1" if where.parked else b"0",
+        b"1" if where.payloads else b"0",
     ]
 
 
@@ -90,8 +93,12 @@ async def dead_letters(do: Do, where: DeadFilter, limit: int, after: str | None)
         return found  # as above
     cursor = b"" if after is None else raw_id(after)
     fixed = [
-        (where.queue or "").encode(), (where.task or "").encode(), b"1" if where.recovered else b"0"
-    ]  # fmt: skip
+        (where.queue or "").encode(),
+        (where.task or "").encode(),
+        b"1" if where.recovered else b"0",
+        b"" if where.owner is None else b"o" + where.owner.encode(),
+        b"1" if where.payloads else b"0",
+    ]
     while len(found) < limit:
         cursor, *rows = await do("dead_letters", cursor, *fixed)
         for raw, text in zip(*[iter(rows)] * 2, strict=True):
@@ -104,8 +111,7 @@ async def dead_letters(do: Do, where: DeadFilter, limit: int, after: str | None)
 
 
 def _wanted(letter: DeadLetter, where: DeadFilter) -> bool:
-    told = where.reason in (None, letter.reason) and where.owner in (None, letter.owner)
-    return told and _within(letter.failed_at, where.since, where.until)
+    return where.reason in (None, letter.reason) and _within(letter.failed_at, where.since, where.until)
 
 
 def _within(at: datetime, since: datetime | None, until: datetime | None) -> bool:

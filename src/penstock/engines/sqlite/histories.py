@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from penstock.engine import HistoryFilter
+from penstock.engine import NOT_READ, HistoryFilter
 from penstock.engines.records import record_from
 from penstock.engines.sqlite.inspection import JOB_CONDITIONS, conditions_for, job_values, narrowed
 from penstock.engines.sqlite.instants import instant
@@ -16,7 +16,7 @@ from penstock.model.record import Record
 
 def history(session: Session, job_id: str) -> Record | None:
     """One of them."""
-    rows = _rows(session, ["id = :id"], {"id": job_id, "limit": 1})
+    rows = _rows(session, SQL["histories"], ["id = :id"], {"id": job_id, "limit": 1})
     return _record(rows[0]) if rows else None
 
 
@@ -25,12 +25,17 @@ def histories(
 ) -> list[Record]:
     """Those that match, newest first."""
     values = job_values(where, where.status, after, ids_tell_time=ids_tell_time)
-    rows = _rows(session, conditions_for(JOB_CONDITIONS, values), values | {"limit": limit})
+    statement = SQL["histories"]
+    if not where.payloads:
+        statement = statement.replace(" args,", f" '{NOT_READ}' as args,")
+    rows = _rows(session, statement, conditions_for(JOB_CONDITIONS, values), values | {"limit": limit})
     return [_record(row) for row in rows]
 
 
-def _rows(session: Session, conditions: list[str], values: dict[str, Any]) -> list[sqlite3.Row]:
-    return session.connection.execute(narrowed(SQL["histories"], conditions), values).fetchall()
+def _rows(
+    session: Session, statement: str, conditions: list[str], values: dict[str, Any]
+) -> list[sqlite3.Row]:
+    return session.connection.execute(narrowed(statement, conditions), values).fetchall()
 
 
 def _record(row: sqlite3.Row) -> Record:

@@ -91,7 +91,8 @@ def listing(
     conditions = conditions_for(JOB_CONDITIONS, values)
     if where.parked is not None:
         conditions.append(_PARKED if where.parked else f"not {_PARKED}")
-    return narrowed(_tables(where), conditions), values | {"limit": limit}
+    statement = narrowed(_tables(where), conditions)
+    return without_payloads(statement, "job_columns", where), values | {"limit": limit}
 
 
 def job_values(
@@ -114,6 +115,11 @@ def job_values(
 
 def dead_letters(session: Session, where: DeadFilter, limit: int, after: str | None) -> list[DeadLetter]:
     """Dead letters that match; those recovered only where asked for."""
+    return [_dead(row) for row in session.connection.execute(*dead_listing(where, limit, after))]
+
+
+def dead_listing(where: DeadFilter, limit: int, after: str | None) -> tuple[str, dict[str, Any]]:
+    """The statement that finds them, and its values."""
     values: dict[str, Any] = {
         "queue": where.queue,
         "task": where.task,
@@ -126,8 +132,8 @@ def dead_letters(session: Session, where: DeadFilter, limit: int, after: str | N
     conditions = conditions_for(_DEAD_CONDITIONS, values)
     if not where.recovered:
         conditions.append("recovered_at is null")
-    statement = narrowed(SQL["dead_letters"], conditions)
-    return [_dead(row) for row in session.connection.execute(statement, values | {"limit": limit})]
+    statement = without_payloads(narrowed(SQL["dead_letters"], conditions), "dead_letter_columns", where)
+    return statement, values | {"limit": limit}
 
 
 def dead_letter(session: Session, job_id: str) -> DeadLetter | None:
@@ -189,6 +195,13 @@ def conditions_for(known: Mapping[str, str], values: Mapping[str, Any]) -> list[
 
 def narrowed(statement: str, conditions: list[str]) -> str:
     return statement.replace("/* conditions */", " and ".join(conditions) or "true")
+
+
+def without_payloads(statement: str, columns: str, where: JobFilter | DeadFilter) -> str:
+    """The statement; where payloads are not asked for, with all columns but theirs."""
+    if where.payloads:
+        return statement
+    return statement.replace(" * from penstock_", f" {SQL[columns]} from penstock_")
 
 
 def _load(text: str | None) -> Any:

@@ -99,7 +99,7 @@ async def dead_letters(
     Of one `cause`, a page can be short, or empty, and `next` still say where to go on.
     """
     principal = principal_of(request)
-    wanted = replace(where, recovered=recovered)
+    wanted = replace(where, recovered=recovered, payloads=principal.may(Scope.PAYLOAD))
     ops = await ops_of(request)
     if cause is not None:
         alike = await ops.dead_letters_of(wanted, cause, limit, after)

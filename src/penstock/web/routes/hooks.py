@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI, Header, Request
 
-from penstock.model.signing import WINDOW, signed_at
+from penstock.model.signing import WINDOW, is_timely, signed_at
 from penstock.tasks.events import calls_for
 from penstock.web.bodies import strict
 from penstock.web.doorway import Doorway
@@ -42,10 +42,12 @@ async def hear(
     """Take a signed request as the event that its source is declared to emit."""
     doorway: Doorway = request.app.state.doorway
     registry = doorway.app.registry
-    body = await request.body()
     hook = registry.hooks.get(source)
-    if hook is None or not hook.is_signed(penstock_signature, body, time.time()):
-        raise Refusal(401, "unauthorized", "the signature is not valid, or no longer")
+    if hook is None or not is_timely(penstock_signature, time.time()):
+        raise _unsigned()
+    body = await request.body()
+    if not hook.is_signed(penstock_signature, body, time.time()):
+        raise _unsigned()
     payload = strict(body)
     if not isinstance(payload, dict):
         raise invalid("the body must be a JSON object")
@@ -58,3 +60,7 @@ async def hear(
     # Only now: a request whose jobs could not be made may be made again.
     await app.engine.put_note(KIND, seen, "{}", ttl=2 * WINDOW, expect=0)
     return Heard(accepted=len(made))
+
+
+def _unsigned() -> Refusal:
+    return Refusal(401, "unauthorized", "the signature is not valid, or no longer")

@@ -25,6 +25,7 @@ from penstock.web.shapes import (
     JobPage,
     JobView,
     Name,
+    PromotedView,
     RetriedView,
     Text,
     Why,
@@ -42,9 +43,7 @@ def register(service: FastAPI) -> None:
     service.post("/jobs/{job_id}/cancel", response_model=CancelledView, **options)(cancel)
     service.post("/jobs/{job_id}/delete", response_model=DeletedView, **options)(delete)
     service.post("/jobs/{job_id}/retry", response_model=RetriedView, **options)(retry)
-    service.post(
-        "/jobs/{job_id}/promote", response_model=JobView, response_model_exclude_unset=True, **options
-    )(promote)
+    service.post("/jobs/{job_id}/promote", response_model=PromotedView, **options)(promote)
 
 
 @needs(Scope.READ)
@@ -80,6 +79,7 @@ def _asked(
         since=since,
         until=until,
         parked=parked,
+        payloads=principal.may(Scope.PAYLOAD),
     )
 
 
@@ -143,6 +143,7 @@ async def history(
         key=stored_key(principal, key),
         since=since,
         until=until,
+        payloads=principal.may(Scope.PAYLOAD),
     )
     found = await (await ops_of(request)).history(where, limit, after)
     views = [job_view(principal, each) for each in found]
@@ -167,10 +168,11 @@ async def retry(request: Request, job_id: str, why: Why | None = None) -> Retrie
 
 
 @needs(Scope.OPERATE)
-async def promote(request: Request, job_id: str, why: Why | None = None) -> JobView:
+async def promote(request: Request, job_id: str, why: Why | None = None) -> PromotedView:
     """Make a delayed job due now."""
     await seen(request, job_id)
-    return job_view(principal_of(request), await (await ops_of(request, why)).promote(job_id))
+    done = await (await ops_of(request, why)).promote(job_id)
+    return PromotedView(job_id=job_id, state=done.state, due_at=done.due_at)
 
 
 @needs(Scope.OPERATE)
@@ -183,7 +185,10 @@ async def delete(request: Request, job_id: str, why: Why | None = None) -> Delet
 
 async def seen(request: Request, job_id: str) -> Job | Record:
     """A job that is the asker's business; else it is as if it were not there."""
-    found = await (await ops_of(request)).known(job_id)
+    ops = await ops_of(request)
+    found = await ops.known(job_id)
     if not principal_of(request).sees(found.owner):
+        if isinstance(found, Job):
+            await ops.looked_up_in_vain(job_id)
         raise not_found()
     return found

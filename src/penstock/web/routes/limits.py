@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Query, Request
+from pydantic import AfterValidator
 
 from penstock.engine import GroupState
 from penstock.model.access import Scope
@@ -14,9 +15,9 @@ from penstock.web.doorway import ops_of
 from penstock.web.guard import needs
 from penstock.web.pages import Limit
 from penstock.web.refusals import RESPONSES
-from penstock.web.shapes import BoundView, Lanes, Limits, LimitView, Text
+from penstock.web.shapes import NO_NUL, BoundView, Lanes, Limits, LimitView, Text, storable
 
-Group = Annotated[str, Query(min_length=1, max_length=2 * MAX_TEXT)]
+Group = Annotated[str, Query(min_length=1, max_length=2 * MAX_TEXT, pattern=NO_NUL), AfterValidator(storable)]
 
 
 def register(service: FastAPI) -> None:

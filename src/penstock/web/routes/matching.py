@@ -90,6 +90,7 @@ def _meant(principal: Principal, wish: MatchingStep) -> JobFilter:
         since=wish.since,
         until=wish.until,
         parked=wish.parked,
+        payloads=False,
     )
 
 

@@ -37,15 +37,17 @@ async def session(request: Request) -> SessionView:
 async def enter(request: Request, response: Response, who: Enter) -> SessionView:
     """Begin a session with a token."""
     doorway: Doorway = request.app.state.doorway
+    doorway.hold_strangers(request)
     begun = await (await doorway.open()).ops.sessions.begin(who.token)
     if begun is None:
         raise doorway.stranger(request)
+    doorway.hold(begun.principal)
     response.set_cookie(
         cookie_name(request),
         begun.secret,
         max_age=int(LASTS),
         path=request.scope.get("root_path", "").rstrip("/") or "/",
-        secure=request.url.scheme == "https",
+        secure=_came_by_tls(request),
         httponly=True,
         samesite="strict",
     )
@@ -61,6 +63,16 @@ async def leave(request: Request, response: Response) -> None:
         await (await doorway.open()).ops.sessions.end(secret)
         doorway.forget(secret)
     response.delete_cookie(cookie_name(request), path=request.scope.get("root_path", "").rstrip("/") or "/")
+
+
+def _came_by_tls(request: Request) -> bool:
+    """As this process sees it, or as a proxy or the page itself tells: a cookie is never less safe for it."""
+    told = (
+        request.url.scheme,
+        request.headers.get("x-forwarded-proto", ""),
+        request.headers.get("origin", ""),
+    )
+    return any(each.lower().startswith("https") for each in told)
 
 
 def _view(request: Request, principal: Principal, secret: str | None) -> SessionView:

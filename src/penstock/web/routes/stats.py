@@ -19,11 +19,12 @@ from penstock.web.sights import Gauges, LatelyView
 
 
 def register(service: FastAPI) -> None:
-    options: dict[str, Any] = {"responses": RESPONSES, "tags": ["metrics"]}
+    options: dict[str, Any] = {"responses": dict(RESPONSES), "tags": ["metrics"]}
     service.get("/stats", response_model=StatsView, **options)(stats)
     service.get("/stats/series", response_model=SeriesView, **options)(series)
     service.get("/stats/gauges", response_model=Gauges, **options)(gauges)
     service.get("/stats/lately", response_model=LatelyView, **options)(lately)
+    options["responses"] |= {501: RESPONSES[503] | {"description": "penstock[metrics] is not installed"}}
     service.get("/metrics", response_class=PlainTextResponse, **options)(metrics)
 
 

@@ -27,6 +27,7 @@ local function read_base(base)
   if has(b.flags, OWNER) then b.owner, at = text_at(base, at) end
   if has(b.flags, KEY) then b.key, at = text_at(base, at) end
   b.lane = b.queue
-  if has(b.flags, LANE) then b.lane = text_at(base, at) end
+  if has(b.flags, LANE) then b.lane, at = text_at(base, at) end
+  b.rest = at
   return b
 end

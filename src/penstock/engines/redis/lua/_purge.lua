@@ -7,6 +7,7 @@ local function remove_letter(id)
   local base = read_base(letter.base)
   if letter.recovered == 0 then count(base.queue, 'dead', -1) end
   later('ZREM', p .. (letter.recovered == 0 and 'dead:open:' or 'dead:past:') .. base.kind, id)
+  if base.owner then later('ZREM', p .. 'dead:owners', base.owner .. '\0' .. id) end
   later('HDEL', p .. 'dead', id)
   return true
 end

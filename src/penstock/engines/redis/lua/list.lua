@@ -2,7 +2,7 @@
 -- One look at the jobs that match, newest first: so many are looked at, and no more.
 -- KEYS 1 prefix
 -- ARGV 1 now or ''; 2 id after which to look, or ''; 3 how many at most; 4 states (letters); 5 queue or ''; 6 task or '';
---      7 owner or ''; 8 key or ''; 9 created since and 10 until (us) or ''; 11 parked: '1', '0' or ''
+--      7 owner or ''; 8 key or ''; 9 created since and 10 until (us) or ''; 11 parked: '1', '0' or ''; 12 '1': with payloads
 -- Returns id after which to look next, or '' where nothing is left; then for each id, and what get.lua returns
 --@ _keys
 --@ _base
@@ -10,20 +10,14 @@
 --@ _more
 --@ _lines
 --@ _newest
+--@ _by_word
+--@ _bare
 local FEW = 1000
 local MOST_BYTES = 4 * 1048576
 local after, limit, states, queue, task = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 local since, till = tonumber(ARGV[9]), tonumber(ARGV[10])
 
 local function wanted(state) return states:find(state, 1, true) ~= nil end
-
--- Where ids stand behind a word in one sorted set.
-local function by_word(key, word)
-  local top = '(' .. word .. (after == '' and '\1' or '\0' .. after)
-  local ids = call('ZREVRANGEBYLEX', key, top, '[' .. word .. '\0', 'LIMIT', 0, 500)
-  for i, member in ipairs(ids) do ids[i] = sub(member, -16) end
-  return ids, #ids == 500
-end
 
 local function sorted(ids)
   local rest = {}
@@ -80,8 +74,8 @@ local function by_kind()
 end
 
 local function candidates()
-  if ARGV[8] ~= '' then return by_word(p .. 'bykey', ARGV[8]) end
-  if ARGV[7] ~= '' then return by_word(p .. 'owners', ARGV[7]) end
+  if ARGV[8] ~= '' then return by_word(p .. 'bykey', ARGV[8], after) end
+  if ARGV[7] ~= '' then return by_word(p .. 'owners', ARGV[7], after) end
   if states == 'a' then return gathered('SMEMBERS', held()) end
   if states == 'd' and call('ZCARD', p .. 'delayed') <= FEW then
     return gathered('ZRANGE', { p .. 'delayed' }, 0, -1)
@@ -114,8 +108,10 @@ for i, id in ipairs(ids) do
   local raw, run = call('HGET', JOBS, id), call('HGET', RUNS, id)
   if raw then
     local state = state_of(id, run)
-    if matches(read_base(raw), run, state) then
-      for _, value in ipairs({ id, raw, run or '', state, told_of(id, raw) }) do answer[#answer + 1] = value end
+    local base = read_base(raw)
+    if matches(base, run, state) then
+      local shown = ARGV[12] == '1' and raw or without_payload(raw, base)
+      for _, value in ipairs({ id, shown, run or '', state, told_of(id, raw) }) do answer[#answer + 1] = value end
     end
     bytes = bytes + #raw + (run and #run or 0)
   end

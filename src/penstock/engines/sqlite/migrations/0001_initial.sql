@@ -145,6 +145,7 @@ create index penstock_dead_letters_failed on penstock_dead_letters (failed_at);
 create index penstock_dead_letters_open on penstock_dead_letters (job_id) where recovered_at is null;
 create index penstock_dead_letters_queue on penstock_dead_letters (queue, job_id);
 create index penstock_dead_letters_task on penstock_dead_letters (task, job_id);
+create index penstock_dead_letters_owner on penstock_dead_letters (owner, job_id) where owner is not null;
 
 -- What is left of a job when its own record has been pruned: the columns of background_jobs, and its owner.
 create table penstock_history (
