@@ -32,7 +32,7 @@ def doctor(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what is unsafe about the engine, what a crash loses, what cannot be reached.
+    """Tell what is unsafe, what a crash loses, what is out of reach.
 
     Ends with 1 where a worker would refuse to start; with --strict also where there is a warning.
     """
