@@ -35,8 +35,8 @@ PAGES = [
     "/schedules/schedule-7", "/workers", "/limits", "/alerts", "/tasks", "/tasks/t7", "/audit", "/help",
     "/jobs", "/jobs?q=state:waiting", "/jobs?q=state:failed", "/jobs?q=state:active", "/jobs?q=state:delayed",
     "/jobs?q=task:t7", "/jobs?q=task:by_tenant", "/jobs?q=task:none", "/jobs?q=queue:q3",
-    "/jobs?q=owner:user-70", "/jobs?q=key:order:70", "/jobs?q=task:t7 args.order_id:7", "/jobs/{waiting}",
-    "/jobs/{failed}",
+    "/jobs?q=queue:none", "/jobs?q=owner:user-70", "/jobs?q=key:order:70", "/jobs?q=task:t7 args.order_id:7",
+    "/jobs/{waiting}", "/jobs/{failed}",
 ]  # fmt: skip
 
 

@@ -95,7 +95,7 @@ async def _fill_the_hour(url: str) -> None:
     app = Penstock(url)
     app.move_to(url, clock)
     async with app:
-        for minute in range(58):
+        for minute in range(59):
             rush = 1 + 0.4 * math.sin(minute / 9) + dice.uniform(-0.1, 0.1)
             await app.engine.count([_counted(*names, round(n * rush), dice) for names, n in USUAL.items()])
             clock.advance(60)

@@ -8,11 +8,14 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NoReturn, Self
 from urllib.parse import urlsplit
@@ -95,6 +98,20 @@ class PostgresServer:
     def crash(self) -> None:
         """As if it had been killed; it is back when this returns."""
         self.restart("immediate")
+
+    @contextmanager
+    def hung(self) -> Iterator[None]:
+        """It is there, it takes connections, and it says nothing."""
+        main = int((Path(self._data) / "postmaster.pid").read_text().splitlines()[0])
+        found = subprocess.run(["pgrep", "-P", f"{main}"], capture_output=True, text=True, check=False)
+        processes = [main, *map(int, found.stdout.split())]
+        try:
+            for each in processes:
+                os.kill(each, signal.SIGSTOP)
+            yield
+        finally:
+            for each in reversed(processes):
+                os.kill(each, signal.SIGCONT)
 
     def discard(self) -> None:
         """Stop the server and remove its data."""

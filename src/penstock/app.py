@@ -239,8 +239,13 @@ class Penstock(Declaring, Enqueueing, Scheduling, Tabling, Hooking, Relaying):
         return Outbox(url, self._clock, self.settings.keep_outbox_for, destination)
 
     def _where(self) -> Where:
-        name = self.settings.outbox_name or self.schema
-        return Where(self.url, self.schema, self._clock, self.settings.outbox is not None, name)
+        has_outbox = self.settings.outbox is not None
+        return Where(self.url, self.schema, self._clock, has_outbox, self.effects_name)
+
+    @property
+    def effects_name(self) -> str:
+        """Under which `ctx.once` records in a database that is not the jobs'."""
+        return self.settings.outbox_name or self.schema
 
     @property
     def transactions(self) -> AppTransactions:

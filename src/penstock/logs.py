@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
-from penstock.model.redaction import redacted
+from penstock.model.redaction import redacted, without_secrets
 
 JOBS = "penstock.jobs"  # the logger of job events
 SERVICE = "job-worker"
@@ -38,14 +38,15 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         brought = record.__dict__
         told: dict[str, Any] = {"level": _LEVELS.get(record.levelname, record.levelname.lower())}
-        told |= {name: brought[name] for name in FIELDS if brought.get(name) is not None}
+        clean = _as_it_is if record.name == JOBS else without_secrets
+        told |= {name: clean(brought[name]) for name in FIELDS if brought.get(name) is not None}
         told.setdefault("timestamp", instant(record.created))
         if metadata := _metadata(brought):
-            told["metadata"] = metadata
+            told["metadata"] = clean(metadata)
         told |= {"message": _message(record), "service": self._service, "logger": record.name}
         if record.exc_info:
             told["exception"] = redacted(self.formatException(record.exc_info))
-        return json.dumps(told, default=str)  # all but ASCII is escaped, and so are line breaks of every kind
+        return json.dumps(told, default=_text)  # all but ASCII is escaped, and so is every line break
 
 
 class ConsoleFormatter(logging.Formatter):
@@ -70,8 +71,8 @@ class WithoutSecrets(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         try:
             said = record.getMessage()
-        except Exception:  # noqa: BLE001 - the handler will say that the record cannot be written
-            return True
+        except Exception:  # noqa: BLE001 - logging would print its arguments as they are
+            said = f"{record.msg} (what was to be put into it does not fit)"
         record.msg, record.args = redacted(said), ()
         return True
 
@@ -119,6 +120,15 @@ def _message(record: logging.LogRecord) -> str:
     if record.name != JOBS or "event" not in job:
         return record.getMessage()
     return headline(job["queue"], job["job_name"], job["job_id"], job["event"])
+
+
+def _as_it_is(value: Any) -> Any:
+    """Of the events of jobs, which are many, and clean from the beginning."""
+    return value
+
+
+def _text(value: object) -> str:
+    return redacted(str(value))
 
 
 def _metadata(brought: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from penstock.audit import Audit
 from penstock.engine import Engine
-from penstock.model.access import EVERYBODY, Principal, Scope
+from penstock.model.access import Principal, Scope
 from penstock.model.values import loads
 from penstock.tokens import Tokens
 
@@ -91,7 +91,7 @@ class Sessions:
 
     async def _principal(self, whose: dict[str, str]) -> Principal | None:
         if "name" in whose:
-            return Principal(name=f"local:{whose['name']}", scopes=frozenset(Scope), owner=EVERYBODY)
+            return Principal(name=f"local:{whose['name']}", scopes=frozenset(Scope), all_owners=True)
         token = await self._tokens.token(whose["token"])
         return None if token is None else token.principal
 

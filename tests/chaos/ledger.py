@@ -176,7 +176,7 @@ def _drain(ledger: str, folder: Path, patience: float, of: str) -> int:
 
 
 def _still_active(tasks: Any, patience: float) -> int:
-    """How many runs Redis takes to go on, given time to hear that all have ended by their rows."""
+    """How many runs go on in Redis, though all have ended by their rows, when it was given time to hear."""
     until = time.monotonic() + patience
     while True:
         queues = tasks.app.run_on_engine(lambda engine: engine.queues(), "await")

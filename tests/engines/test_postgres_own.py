@@ -70,3 +70,41 @@ async def test_an_awaited_commit_that_the_server_refuses_spoils_no_transaction_a
     await both[0].commit()
     await both[1].rollback()
     assert await shop.orders() == 1
+
+
+LEFT = (
+    "set search_path to pg_catalog",
+    "set statement_timeout = '7s'",
+    "set role pg_monitor",
+    "create temp table left_over (n int)",
+    "select pg_advisory_lock(4711)",
+)
+SEEN = (
+    "select current_setting('search_path'), current_setting('statement_timeout'), current_user, "
+    "to_regclass('left_over') is not null, (select count(*) from pg_locks where objid = 4711)"
+)
+
+
+async def test_what_a_transaction_leaves_in_the_session_is_not_there_for_the_next(shop: Shop) -> None:
+    first = shop.transactions.begin(LEASE)
+    before = first.execute(SEEN, ()).fetchone()
+    for statement in LEFT:
+        first.execute(statement, ())
+    first.commit()
+    second = shop.transactions.begin(LEASE)
+    assert second.connection is first.connection
+    assert second.execute(SEEN, ()).fetchone() == before
+    assert second.execute("show idle_in_transaction_session_timeout", ()).fetchone() == ("30s",)
+    second.rollback()
+
+
+async def test_an_awaited_transaction_leaves_nothing_in_the_session_either(shop: Shop) -> None:
+    first = await shop.transactions.abegin(LEASE)
+    before = await (await first.execute(SEEN, ())).fetchone()
+    for statement in LEFT:
+        await first.execute(statement, ())
+    await first.commit()
+    second = await shop.transactions.abegin(LEASE)
+    assert second.connection is first.connection
+    assert await (await second.execute(SEEN, ())).fetchone() == before
+    await second.rollback()

@@ -270,6 +270,19 @@ async def test_one_record_is_found_by_its_id(crowded):
     assert most_rows(text) <= 2
 
 
+@pytest.mark.parametrize("where", [JobFilter(task="app.nobody"), JobFilter(queue="nobody")], ids=str)
+async def test_what_is_rare_among_unfinished_jobs_is_found_by_the_pages_it_is_on(crowded, where):
+    text = await plan(page(crowded, where))
+    assert "Bitmap Index Scan on jobs_rare" in text
+    assert most_rows(text) <= MANY / 5
+
+
+async def test_lists_are_planned_for_what_is_asked_and_nothing_else_is(crowded):
+    mode = Call("select current_setting('plan_cache_mode') as mode", {})
+    assert await crowded._database.records(mode, for_these_values=True) == [{"mode": "force_custom_plan"}]
+    assert await crowded._database.records(mode) == [{"mode": "force_generic_plan"}]
+
+
 async def test_completed_jobs_of_a_rare_task_cost_the_pages_they_are_on(crowded):
     text = await plan(page(crowded, JobFilter(task=RARE, state=State.COMPLETED)))
     assert "Bitmap Index Scan on finished_task" in text

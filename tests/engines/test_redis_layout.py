@@ -248,6 +248,7 @@ CREATING = {
     "put_note.lua",
     "count.lua",
     "publish.lua",
+    "put_off.lua",
 }
 
 

@@ -6,15 +6,25 @@ import asyncio
 import json
 from contextlib import closing
 
+import psycopg
 import pytest
 
 from conformance.kit import after, claim, new, register, settle
 from outbox_kit import Home, found, ids, jobs, other_engine, user_database
 from penstock.engine import Engine
+from penstock.engines.postgres.failures import translate
 from penstock.model.clock import FakeClock
-from penstock.model.errors import EngineError, EngineUnavailable, InvalidOption, OutcomeUnknown, SchemaMissing
+from penstock.model.errors import (
+    Contended,
+    EngineError,
+    EngineUnavailable,
+    InvalidOption,
+    OutcomeUnknown,
+    SchemaMissing,
+)
 from penstock.model.job import FlowName, NewJob, Ties
 from penstock.model.states import State
+from penstock.outbox import dispatch as dispatching
 from penstock.outbox.store import RUN, STEP
 from unit.runtime_kit import Flaky
 
@@ -355,6 +365,52 @@ async def test_whatever_a_row_holds_the_others_are_dispatched(home: Home, engine
     [refused] = (await home.status()).errors
     assert refused.id == bad.id
     assert "the row cannot be read" in refused.error
+
+
+class Locked(Picky):
+    """A key is held by an open transaction in the engine's database."""
+
+    async def enqueue(self, them: list[NewJob], **more: object) -> object:
+        self.calls.append(("enqueue", (them,), {}))
+        if any(job.task == self.refused for job in them):
+            raise Contended("another transaction holds it")
+        return await self._engine.enqueue(them, **more)
+
+
+async def test_a_key_that_somebody_holds_locked_delays_its_own_job_only(
+    home: Home, engine: Engine, clock: FakeClock
+) -> None:
+    good, held = jobs(200), new(task="app.bad")
+    home.write(*good[:90], held, *good[90:])
+    locked = Locked(engine)
+    assert await home.relay_all(locked) == 200
+    assert sum(any(job.id == held.id for job in args[0]) for _, args, _ in locked.calls) <= 4
+    assert [row.id for row in (await home.status()).errors] == [held.id]
+    clock.advance(2)
+    more = jobs(5)
+    home.write(*more)
+    locked.calls.clear()
+    assert await home.relay_all(locked) == 5
+    assert len(locked.calls) == 2, "it is tried apart from the others"
+    clock.advance(5)
+    locked.refused = ""
+    assert await home.relay_all(locked) == 1
+
+
+async def test_where_everything_is_locked_the_engine_counts_as_away(
+    home: Home, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatching, "PATIENCE", 0.0)
+    home.write(*[new(task="app.bad") for _ in range(20)])
+    locked = Locked(engine)
+    with pytest.raises(dispatching.EngineAway):
+        await home.relay_all(locked)
+    assert len(locked.calls) == 1
+    assert (await home.status()).refused == 0
+
+
+def test_a_lock_that_was_waited_for_is_told_from_an_engine_that_is_away() -> None:
+    assert isinstance(translate(psycopg.errors.LockNotAvailable("lock timeout"), lost=False), Contended)
 
 
 async def test_a_job_whose_key_was_held_leaves_a_trace_of_its_holder(home: Home, engine: Engine) -> None:

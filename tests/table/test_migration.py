@@ -9,7 +9,7 @@ import pytest
 from penstock import Penstock, SchemaMissing
 from penstock.table.migration import plan
 from penstock.table.values import Refused
-from table.kit import Books, PostgresBooks
+from table.kit import Books, PostgresBooks, receipt
 
 
 async def test_work_without_the_columns_is_refused_with_the_sql_to_add_them(books: Books) -> None:
@@ -232,3 +232,36 @@ def test_the_claim_and_the_upkeep_go_by_their_indexes(books: Books) -> None:
             statement = store._sql[verb].format(aside="")
             lines = str(tx.fetch(explain + statement, values).fetchall())
         assert f"invoices_penstock_{index}" in lines, lines
+
+
+def test_a_table_whose_ids_are_not_unique_is_refused(books: Books) -> None:
+    books.sql("create table lines (invoice integer, status text, created_at timestamp)")
+    books.app.table("lines", id_column="invoice", **books.options)(receipt)
+    store = books.app.table_store(books.app.tables["lines"])
+    with pytest.raises(SchemaMissing, match="create unique index") as refused:
+        plan(store.table, store.shape(), store.dialect)
+    books.sql(str(refused.value).partition("\n")[2])
+    assert plan(store.table, store.shape(), store.dialect)
+    store.close()
+
+
+def test_a_partitioned_table_can_have_no_such_index_and_is_taken_at_its_word(
+    postgres_books: PostgresBooks,
+) -> None:
+    books = postgres_books
+    books.sql("create table parts (id bigint, status text, created_at date) partition by list (created_at)")
+    books.app.table("parts", **books.options)(receipt)
+    store = books.app.table_store(books.app.tables["parts"])
+    assert plan(store.table, store.shape(), store.dialect)
+    store.close()
+
+
+@pytest.mark.parametrize("changed", [{"order_by": "total"}, {"queued": "waiting"}, {"started": "running"}])
+def test_indexes_for_other_columns_or_words_are_no_substitute(books: Books, changed: dict[str, str]) -> None:
+    books.declare()
+    store = books.declare(migrate=False, **changed)
+    steps = books.migrate(store)
+    assert steps
+    assert all(step.startswith("create index") for step in steps)
+    assert books.migrate(store) == []
+    assert books.migrate(books.declare(migrate=False)) == []

@@ -118,3 +118,69 @@ async def test_a_handler_in_a_thread_lends_a_connection_of_its_own(kind: Kind, s
     await shop.run()
     assert [type(error) for error in shop.errors] == [ValueError]
     assert ((await shop.look(job.id)).state, await shop.charges()) == (State.COMPLETED, [7])
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [k for k in KINDS if not {"asyncpg", "django", "autocommit"} & set(k.name.split())],  # no such call
+    ids=lambda kind: f"{kind.dialect} {kind.name}",
+)
+async def test_a_commit_inside_the_block_is_noticed_and_the_job_is_not_run_again(
+    kind: Kind, shop: Shop
+) -> None:
+    async with kind.open(shop.place.address) as user:
+
+        async def do(ctx: Context, n: int) -> None:
+            async with ctx.transaction(user.raw):
+                await user.execute(f"insert into charges values ({n})")
+                await user.commit()
+                if n == 1:
+                    raise RuntimeError("after it")
+                await user.execute("insert into charges values (99)")
+
+        shop.do = do
+        for n in (1, 2):
+            job = await shop.pay.aenqueue(n)
+            await shop.run()
+            assert (await job.arefresh()).state is State.FAILED
+        assert await shop.charges() == [1, 2]
+
+
+@every_kind
+async def test_an_error_in_the_block_is_told_as_it_was(kind: Kind, shop: Shop) -> None:
+    async with kind.open(shop.place.address) as user:
+
+        async def do(ctx: Context, n: int) -> None:
+            async with ctx.transaction(user.raw):
+                await user.execute(f"insert into charges values ({n})")
+                if ctx.attempt == 1:
+                    await user.execute("insert into nowhere values (1)")
+
+        shop.do = do
+        job = await shop.pay.aenqueue(7)
+        await shop.run()
+        assert (await job.arefresh()).state is State.COMPLETED
+        assert await shop.charges() == [7]
+
+
+async def test_inside_the_block_asyncpg_has_its_own_savepoints(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FakeClock
+) -> None:
+    kind = next(k for k in KINDS if k.name == "asyncpg")
+    place = make_place("postgres", tmp_path, request)
+    with lent_place(place) as found:
+        shop = Shop(found, clock)
+        await shop.app.migrate()
+        async with shop.app, kind.open(shop.place.address) as user:
+            await shop.make_table()
+
+            async def do(ctx: Context, n: int) -> None:
+                async with ctx.transaction(user.raw), user.raw.transaction():
+                    await user.execute(f"insert into charges values ({n})")
+
+            shop.do = do
+            job = await shop.pay.aenqueue(7)
+            await shop.run()
+            assert (await job.arefresh()).state is State.COMPLETED
+            assert await shop.charges() == [7]
+            await shop.drop_table()

@@ -11,8 +11,8 @@ from ipaddress import ip_address
 from typing import Any
 
 import pytest
-from alerts_kit import SECRET, Sink, sink
 
+from alerts_kit import SECRET, Sink, sink
 from penstock import InvalidOption
 from penstock.alerts.addresses import Refused, is_public, target_of
 from penstock.alerts.channels import PORTS, Channel

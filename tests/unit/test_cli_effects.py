@@ -50,4 +50,4 @@ def test_a_page_says_how_to_ask_for_the_next(run: Run) -> None:
 
 
 def test_no_effects_teaches_where_they_may_be(run: Run) -> None:
-    assert "select * from penstock_effects" in " ".join(run("effects").out.split())
+    assert "--database URL" in " ".join(run("effects").out.split())

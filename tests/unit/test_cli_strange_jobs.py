@@ -34,3 +34,17 @@ def test_its_dead_letter_is_listed_and_shown_too(run: Run, shop: Penstock) -> No
     found = run("dlq", "show", job_id, "--json").json["job"]
     assert (found["args"], found["options"]) == ("no json", "nor this")
     assert "invalid-input" in run("dlq", "list").out
+
+
+def test_nothing_that_somebody_stored_steers_the_terminal_or_makes_a_line_of_its_own(
+    run: Run, shop: Penstock
+) -> None:
+    nasty = "k\x1b]0;OWNED\x07\x9b31m\nFORGED\u202e"
+    with shop:
+        job_id = shop.tasks["fail"].using(key=nasty, owner=nasty).enqueue(what="x").id
+    run("cancel", job_id, "--reason", nasty)
+    for words in (("jobs",), ("job", job_id), ("why", job_id), ("audit",), ("history",)):
+        for more in ((), ("--json",)):
+            out = run(*words, *more).out
+            assert all(line.isprintable() for line in out.split("\n")), words
+            assert not any(line.startswith("FORGED") for line in out.split("\n")), words

@@ -12,7 +12,7 @@ import pytest
 from cli_kit import Run, loaded_shop, runner
 
 from acceptance.fleet import new_database
-from penstock.engine import Effect
+from penstock.engine import Effect, EffectFilter, EffectName
 from penstock.lent import AsyncLent, lent
 from penstock.model.clock import FakeClock
 from penstock.model.errors import SchemaMissing
@@ -99,3 +99,15 @@ def test_by_default_it_is_the_database_of_the_outbox(
 
 def test_without_either_it_says_what_is_missing(run: Run) -> None:
     assert "this app has no outbox" in run("effects", "apply").err
+
+
+async def test_the_records_of_an_app_are_listed_by_pages(url: str, clock: FakeClock) -> None:
+    table = EffectsTable(url, clock)
+    await table.apply()
+    record(url, clock, 60.0, 60.0, 60.0)
+    first = await table.page("shop", EffectFilter(task="pay"), 2)
+    assert [each.key[-1] for each in first] == ["0", "1"]
+    [last] = await table.page("shop", EffectFilter(), 2, EffectName(*first[-1][:3]))
+    assert (last.key[-1], last.job_id, last.first_at) == ("2", JOB, clock.now())
+    assert await table.page("shop", EffectFilter(name="other"), 2) == []
+    assert await table.page("another app", EffectFilter(), 2) == []

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock.logs import ConsoleFormatter, JsonFormatter, configure, one_line
+from penstock.logs import ConsoleFormatter, JsonFormatter, WithoutSecrets, configure, one_line
 
 JOB = {"event": "failed", "queue": "email", "job_id": "7", "job_name": "send"}
 NASTY = "a\nb\rc\x1b[31m\u2028\u202e\x85d"
@@ -82,6 +82,32 @@ def test_the_console_escapes_what_could_break_the_line_or_steer_the_terminal() -
     line = ConsoleFormatter().format(record(NASTY))
     assert line.isprintable()
     assert line.endswith(r"a\nb\rc\x1b[31m\u2028\u202e\x85d")
+
+
+def test_what_a_record_brings_along_is_cleaned_too() -> None:
+    brought: dict[str, Any] = {
+        "error": "password=hunter2",
+        "order": {"api_key": "hunter2", "ids": ["token=hunter2", 7]},
+        "metadata": {"url": "redis://ana:hunter2@here/0"},
+        "thing": type("Thing", (), {"__str__": lambda _: "secret=hunter2"})(),
+    }
+    line = JsonFormatter().format(record("paid", "shop", **brought))
+    assert "hunter2" not in line
+    assert json.loads(line)["metadata"]["order"] == {"api_key": "•••", "ids": ["token=•••", 7]}
+
+
+def test_a_record_whose_arguments_do_not_fit_is_written_without_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(WithoutSecrets())
+    made = record("paid with password=hunter2 %s %s", "shop")
+    made.args = ("CANARY",)
+    handler.handle(made)
+    told = capsys.readouterr().err
+    assert told.startswith("paid with password=•••")
+    assert "CANARY" not in told
+    assert "Traceback" not in told
 
 
 def test_what_is_printable_stays_as_it_is() -> None:

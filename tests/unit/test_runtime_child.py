@@ -81,7 +81,7 @@ async def test_a_child_says_hello_waits_for_go_obeys_and_drains(
         assert (session.hello["slots"], session.hello["grace"]) == (5, 5.0)
         job = await app.tasks["nothing"].aenqueue()
         session.tell({"go": True})
-        session.tell({"orders": [False, [["no-job", "no-token"]], [], False]})
+        session.tell({"orders": [False, [["no-job", "no-token"]], [], False, None]})
         await job.aresult(20)
         session.tell({"drain": "soon"})
         assert await session.hear() == {"leaving": "it was told to"}
@@ -93,7 +93,7 @@ async def test_a_child_that_was_given_up_says_so_and_leaves(
 ) -> None:
     async with Session(app, monkeypatch) as session:
         session.tell({"go": True})
-        session.tell({"orders": [True, [], [], False]})
+        session.tell({"orders": [True, [], [], False, None]})
         assert await session.hear() == {"leaving": "it was given up"}
         await asyncio.wait_for(session.working, 20)
 

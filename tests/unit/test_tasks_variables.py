@@ -165,6 +165,7 @@ EFFECTS: dict[str, tuple[str, Callable[[], Any], Any]] = {
     "PENSTOCK_HEALTH_ERROR_RATE": ("0.5", lambda: thresholds().error_rate, 0.5),
     "PENSTOCK_METRICS": ("off", lambda: options().metrics, False),
     "PENSTOCK_LOG_FORMAT": ("json", lambda: of_worker("log_format"), "json"),
+    "PENSTOCK_MAX_WAITING": ("5", lambda: Penstock().settings.max_waiting, 5),
     "PENSTOCK_MAX_ARGS_BYTES": ("30", longest_text, 20),
     "PENSTOCK_MAX_RESULT_BYTES": ("30", result_kept, False),
     "PENSTOCK_QUEUE_COURSE_GEN_CONCURRENCY": ("2", lambda: of_queue("course-gen").concurrency, 2),

@@ -24,6 +24,7 @@ from runtime_kit import make_app, make_worker
 
 from penstock import Context, Penstock, Retry, Snooze
 from penstock.model.job import NewJob
+from penstock.model.redaction import redacted
 from penstock.tasks.overrides import read
 from penstock.telemetry import tracing
 
@@ -85,6 +86,10 @@ def app() -> Penstock:
     @made.task(retry=Retry.none())
     async def breaks() -> None:
         raise ValueError("no such order")
+
+    @made.task(retry=Retry.none(), secret=("pin",))
+    async def charges(pin: str) -> None:
+        raise ValueError(f"no card has the pin {pin}")
 
     @made.task
     async def later() -> None:
@@ -187,6 +192,16 @@ async def test_a_failed_run_is_an_error_and_one_that_asks_to_run_later_is_none(
     assert spans["run later"].status.status_code is StatusCode.UNSET
 
 
+async def test_what_a_span_tells_of_an_error_holds_no_secret_of_the_job(
+    app: Penstock, traces: Traces
+) -> None:
+    async with app:
+        await app.tasks["charges"].aenqueue(pin="CANARY-4711")
+        await work(app)
+    (event,) = traces.spans()["run charges"].events
+    assert (event.attributes or {})["exception.message"] == "no card has the pin •••"
+
+
 async def test_other_options_of_the_call_stay(app: Penstock, traces: Traces) -> None:
     async with app:
         job = await app.tasks["on_loop"].using(timeout=7).aenqueue()
@@ -205,7 +220,7 @@ def test_without_a_context_a_job_stays_as_it_is() -> None:
 async def test_a_context_that_cannot_be_read_begins_a_trace(traces: Traces, options: str) -> None:
     from test_runtime_child import CLAIM
 
-    with tracing.running(CLAIM._replace(options=options)):
+    with tracing.running(CLAIM._replace(options=options), lambda _: redacted):
         pass
     assert parent_of(traces.spans()["run add"]) is None
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -83,6 +86,42 @@ async def test_without_its_engine_the_service_answers_503_with_retry_after_and_m
         await reached(20, back)
         assert await jobs(shop) == before
         assert (await post(shop)).json()["duplicate"], "trying again makes nothing twice"
+
+
+async def test_while_its_engine_hangs_the_service_answers_503_within_seconds_on_every_route(
+    postgres: PostgresServer,
+) -> None:
+    app = make_shop(new_database(postgres.url()), schema=schema())
+    await app.migrate()
+    async with open_shop(app, auth=None) as shop:
+        token, unknown = [
+            {"authorization": f"Bearer {(await app.ops.tokens.create(name, [Scope.ADMIN])).text}"}
+            for name in ("known", "unknown")
+        ]
+        made = await shop.ask("POST", "/jobs/email_queue", None, json=SEND, headers=token)
+        path = f"/jobs/{made.json()['job_id']}"
+        asks: list[tuple[str, str, dict[str, Any]]] = [
+            ("POST", "/jobs/email_queue", {"json": SEND, "headers": token}),
+            ("POST", "/jobs/email_queue", {"json": SEND, "headers": unknown}),
+            ("POST", "/queues/email_queue/pause", {"headers": token}),
+            ("GET", "/readyz", {}),
+            *(("GET", each, {"headers": token}) for each in ("/jobs", path, "/queues", "/dead-letters")),
+        ]
+        with postgres.hung():
+            began = time.monotonic()
+            *found, health = await asyncio.gather(
+                *(shop.ask(method, path, None, **more) for method, path, more in asks),
+                shop.ask("GET", "/health", None, headers=token),
+            )
+            took = time.monotonic() - began
+        assert [answer.status_code for answer in found] == [503] * len(asks)
+        assert health.status_code == 503 or health.json()["status"] != "ok"
+        assert took < 10
+
+        async def back() -> bool:
+            return (await shop.ask("GET", "/jobs", None, headers=token)).status_code == 200
+
+        await reached(20, back)
 
 
 async def test_a_service_that_starts_without_its_engine_answers_503_until_it_is_there(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.web import Scope
-from web.kit import PEOPLE, Shop
+from penstock.web import Principal, Scope
+from penstock.web.keys import shown_key, stored_key
+from web.kit import PEOPLE, SOME, Shop
 
 SEND = {"task": "send", "payload": {"to": "ana@example.com"}}
 
@@ -86,6 +87,16 @@ async def test_keys_of_two_owners_never_meet(shop: Shop) -> None:
     mine = await shop.enqueue(who="ana", key="k")
     hers = await shop.enqueue(who="bea", key="k")
     assert mine != hers
+
+
+def test_no_key_of_one_owner_is_one_of_another_whatever_they_are_called() -> None:
+    pairs = [("a", "b/c"), ("a/b", "c"), ("a%2Fb", "c"), ("a%252Fb", "c"), ("a%", "2Fb/c"), ("a", "%2Fb/c")]
+    people = [Principal(name=owner, scopes=SOME, owner=owner) for owner, _ in pairs]
+    stored = [stored_key(who, key) for who, (_, key) in zip(people, pairs, strict=True)]
+    assert len(set(stored)) == len(pairs)
+    assert [shown_key(who, key or "", "id") for who, key in zip(people, stored, strict=True)] == [
+        key for _, key in pairs
+    ]
 
 
 async def test_a_key_that_the_task_makes_of_its_arguments_does_not_tell_of_anothers_job(shop: Shop) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from penstock.app import Penstock
+from penstock.audit import Actor
 from penstock.cli import demo_tasks as shop
 from penstock.engine import DeadFilter, JobFilter
 from penstock.model.breaker import Circuit
@@ -69,7 +70,8 @@ class Story:
         await self._until(lambda: self._dead(where, 8))
         await asyncio.sleep(self._pause)
         shop.mark(shop.WAREHOUSE, away=False)
-        made = [job_id async for job_id in self._ops.recover_all(where, rate=4)]
+        operator = self._app.ops_as(Actor.here("cli", "the warehouse is back"))
+        made = [job_id async for job_id in operator.recover_all(where, rate=4)]
         self._tell(f"The warehouse is back: {len(made)} dead letters are recovered, four a second.")
         await self._until(lambda: self._completed(made))
         self._tell("All of them have completed.")

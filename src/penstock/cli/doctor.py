@@ -32,7 +32,9 @@ def doctor(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell what is unsafe, what a crash loses, what is out of reach.
+    """Tell what is unsafe about the engine, and what a crash loses.
+
+    Also whether the channels of alerts can be reached; no message is sent, unless asked for.
 
     Ends with 1 where a worker would refuse to start; with --strict also where there is a warning.
     """

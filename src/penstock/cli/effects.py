@@ -39,6 +39,10 @@ def list_effects(
     after: Annotated[
         tuple[str, str, str] | None, typer.Option(help="Task, key and name of the last of the page before")
     ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(help="The URL of a database of yours that has the records; by default the jobs' own"),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the effects that `ctx.once()` has recorded."""
@@ -46,7 +50,11 @@ def list_effects(
         return
     where = EffectFilter(task=task, key=key, name=name)
     last = None if after is None else EffectName(*after)
-    found = with_ops(app, lambda ops: ops.effects(where, limit, last))
+    if database is None:
+        found = with_ops(app, lambda ops: ops.effects(where, limit, last))
+    else:
+        name_of_app = load(app).effects_name
+        found = asyncio.run(EffectsTable(database).page(name_of_app, where, limit, last))
     if as_json:
         print_json([each._asdict() for each in found])
         return
@@ -54,7 +62,7 @@ def list_effects(
         ("task", "key", "effect", "made", "forgotten", "job"),
         [_row(each) for each in found],
         "No effects are recorded here. Where the app has an outbox, or its jobs live in Redis, ctx.once() "
-        "records them in your own database: select * from penstock_effects",
+        "records them in your own database: add --database URL",
         spare=("forgotten", "made"),
     )
     if len(found) == limit:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from penstock.cli.layout import Layout
+from penstock.logs import one_line
 from penstock.model.job import DeadLetter, Job
 from penstock.model.record import Record
 from penstock.model.redaction import redacted
@@ -41,10 +42,26 @@ def _writing() -> Iterator[None]:
 class _Screen(Console):
     def print(self, *objects: Any, **options: Any) -> None:
         with _writing():
-            super().print(*objects, **options)
+            super().print(*map(_harmless, objects), **options)
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
+
+
+def cell(content: str | Text) -> Text:
+    """What stands in one place of a line, and can neither leave it nor steer the terminal.
+
+    Text, not markup: what users store must not be read as formatting.
+    """
+    text = content if isinstance(content, Text) else Text(content)
+    return text if text.plain.isprintable() else Text(one_line(text.plain), text.style, justify=text.justify)
+
+
+def _harmless(shown: Any) -> Any:
+    """As above, for what may have several lines."""
+    if not isinstance(shown, Text) or shown.plain.replace("\n", "").isprintable():
+        return shown
+    return Text("\n".join(map(one_line, shown.plain.split("\n"))), shown.style)
 
 
 console = _Screen()
@@ -71,8 +88,11 @@ GLYPH: dict[State, str] = {
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
-    print_plain(json.dumps(value, indent=2, ensure_ascii=False, default=_plain) + "\n")
+    """One JSON document on standard output; what a terminal would heed is escaped."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
+    if not text.replace("\n", "").isprintable():
+        text = "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    print_plain(text + "\n")
 
 
 def print_plain(text: str) -> None:
@@ -105,8 +125,7 @@ def print_table(
     if not rows:
         say(empty, "bright_black")
         return
-    # Text, not markup: what users store must not be read as formatting.
-    cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+    cells = [[cell(each) for each in row] for row in rows]
     layout = Layout([Text(name, style="bold") for name in columns], cells, None if whole else room())
     for name in spare:
         layout.drop(name)
@@ -115,8 +134,10 @@ def print_table(
 
 
 def say(text: str, style: str = "") -> None:
-    """One sentence, as it is: no markup, no emoji, no wrapping."""
-    console.print(Text(text, style=style), soft_wrap=True)
+    """One sentence, as it is: no markup, no emoji, no wrapping; a line break only before it."""
+    said = text.lstrip("\n")
+    before = text[: len(text) - len(said)]
+    console.print(Text(before + one_line(said), style=style), soft_wrap=True)
 
 
 def show_places(error: Mapping[str, Any]) -> None:

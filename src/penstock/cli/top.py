@@ -14,7 +14,7 @@ from penstock.app import Penstock
 from penstock.cli.common import AppOption, JsonOption, command, load
 from penstock.cli.health import GLYPH, QUEUE_STYLE, STYLE, WORKER_STYLE
 from penstock.cli.layout import Layout
-from penstock.cli.output import console, print_json, room
+from penstock.cli.output import cell, console, print_json, room
 from penstock.health import Health, Problem, QueueHealth, WorkerHealth
 from penstock.model.job import Job
 from penstock.model.spans import span
@@ -103,7 +103,7 @@ def _table(
     if not rows:
         yield Text(empty, style="bright_black")
         return
-    cells = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows[:SHOWN]]
+    cells = [[cell(each) for each in row] for row in rows[:SHOWN]]
     layout = Layout([Text(name, style="bold") for name in names], cells, width)
     for spare in ("delayed", "errors", "status"):
         layout.drop(spare)
@@ -160,9 +160,8 @@ def _attention(problems: Sequence[Problem], width: int | None, ref: str | None) 
 
 
 def _problem(problem: Problem) -> Text:
-    return Text(
-        f"{GLYPH[problem.status] if problem.status.badness else '·'} {problem.text}", STYLE[problem.status]
-    )
+    glyph = GLYPH[problem.status] if problem.status.badness else "·"
+    return cell(Text(f"{glyph} {problem.text}", STYLE[problem.status]))
 
 
 def _next(problem: Problem, ref: str | None) -> str:

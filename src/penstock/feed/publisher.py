@@ -54,6 +54,11 @@ class Publisher:
         if not self.on:
             self._waiting.clear()
 
+    async def is_heard(self) -> bool:
+        """Whether somebody listens now."""
+        await self.look()
+        return self.on
+
     async def flush(self) -> None:
         """Publish what waits; EngineUnavailable where it goes on waiting."""
         while self._waiting:
@@ -116,6 +121,9 @@ class WorkerPublisher(Publisher):
         if not on:
             self._waiting.clear()
             self._told.clear()
+
+    async def is_heard(self) -> bool:
+        return self.on
 
     async def last_words(self) -> None:
         if self._told:

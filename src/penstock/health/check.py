@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from penstock.health.judge import Ends, Sight, judge, unreachable
 from penstock.health.probes import Readiness
 from penstock.health.report import Health, Thresholds
 from penstock.model.errors import EngineError, EngineUnavailable
+from penstock.patience import within
 from penstock.tasks.ids import new_id
 
 PATIENCE = 5.0  # seconds for all that is asked of the engine
@@ -36,8 +36,7 @@ class HealthCheck:
     async def report(self) -> Health:
         """How all is; an engine that is away is told, not raised."""
         try:
-            async with asyncio.timeout(PATIENCE):
-                return judge(await self._look(), self._thresholds)
+            return judge(await within(PATIENCE, self._look()), self._thresholds)
         except TimeoutError:
             return unreachable(f"no answer in {PATIENCE:g} s")
         except EngineError as error:
@@ -69,8 +68,7 @@ class HealthCheck:
         """
         began = time.monotonic()
         try:
-            async with asyncio.timeout(PROBE_PATIENCE):
-                error = await self._refusal()
+            error = await within(PROBE_PATIENCE, self._refusal())
         except TimeoutError:
             return Readiness(ready=False, took=PROBE_PATIENCE, error=f"no answer in {PROBE_PATIENCE:g} s")
         except EngineError as problem:
@@ -82,8 +80,7 @@ class HealthCheck:
             await self._write()
             return None
         try:
-            async with asyncio.timeout(ENGINE_PATIENCE):
-                await self._write()
+            await within(ENGINE_PATIENCE, self._write())
         except (EngineUnavailable, TimeoutError) as error:
             await self._engine.history(new_id())  # which the ledger answers by itself
             return str(error) or f"no answer in {ENGINE_PATIENCE:g} s"

@@ -66,7 +66,7 @@ class Books:
 
     # -- in ---------------------------------------------------------------------------------------------
     async def put(self, jobs: Sequence[NewJob]) -> PutIn:
-        """Write a row for each job whose key is free, all or none; what is debounced is replaced."""
+        """Write a row for each job whose key is free, all or none; debounced ones have what others bring."""
         now = await self.database.now()
         return (await self._put([], [put_values(job, now) for job in jobs], now))[1]
 

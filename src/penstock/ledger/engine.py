@@ -175,7 +175,7 @@ class LedgeredEngine(Kept):
             lines = [line for line in (await self._books.lines([holder])).values() if line.debounced]
             if await Reconciler(self._books, engine).dispatch(lines):
                 await self._move([holder])
-        except EngineUnavailable as error:
+        except EngineError as error:
             log.warning("job %s was put off, Redis is told later: %s", holder, error)
 
     async def fire(self, tick: Tick) -> TickRecord | None:

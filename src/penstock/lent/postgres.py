@@ -62,6 +62,7 @@ class Asyncpg(AsyncLent):
     """`asyncpg.Connection`, also as its pool lends it: outside `transaction()` it is in autocommit."""
 
     dialect = "postgresql"
+    _begun: Any = None  # by the driver's own means, so that its `transaction()` inside is a savepoint
 
     async def fetch(self, sql: str, *values: Value) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in await self.raw.fetch(sql, *values)]
@@ -71,7 +72,8 @@ class Asyncpg(AsyncLent):
 
     async def begin(self) -> None:
         if not await self.in_transaction():
-            await self.raw.execute("begin")
+            self._begun = self.raw.transaction()
+            await self._begun.start()
 
     async def commit(self) -> None:
         await self._end("commit")
@@ -80,7 +82,10 @@ class Asyncpg(AsyncLent):
         await self._end("rollback")
 
     async def _end(self, how: str) -> None:
-        if await self.in_transaction():
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            await getattr(begun, how)()
+        elif await self.in_transaction():
             await self.raw.execute(how)
 
 

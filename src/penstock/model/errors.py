@@ -13,6 +13,7 @@ PenstockError
 ├── EngineError
 │   ├── EngineUnavailable       cannot be reached now; safe to try again
 │   │   ├── OutcomeUnknown      the reply was lost; safe to try again with the same ids
+│   │   ├── Contended           another transaction holds what the call would change; nothing was done
 │   │   └── EngineFull          it has no room for more; nothing was changed
 │   ├── AccessRefused           it does not let us in, or lacks rights; mend the URL or the rights
 │   ├── SchemaMissing           run `penstock migrate`
@@ -121,6 +122,10 @@ class EngineUnavailable(EngineError):
 
 class OutcomeUnknown(EngineUnavailable):
     """The reply was lost: it may or may not have happened. Safe to try again with the same ids."""
+
+
+class Contended(EngineUnavailable):
+    """Another transaction holds what the call would change, such as a key. Nothing was done; try again."""
 
 
 class EngineFull(EngineUnavailable):

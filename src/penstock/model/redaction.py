@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote, quote_plus
@@ -129,6 +129,20 @@ def masked_members(payload: str, is_secret: Callable[[str], bool]) -> str:
         return payload
     shown = {name: MASK if is_secret(name) else value for name, value in members.items()}
     return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+
+
+def without_secrets(value: Any) -> Any:
+    """A value without the secrets in its texts, and in members of such a name; other values stay."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, Mapping):
+        return {
+            name: MASK if isinstance(name, str) and named_secret(name) else without_secrets(each)
+            for name, each in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [without_secrets(each) for each in value]
+    return value
 
 
 def named_secret(name: str) -> bool:

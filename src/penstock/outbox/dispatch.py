@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from penstock.engine import Engine
-from penstock.model.errors import InvalidValue, is_away
+from penstock.model.errors import Contended, InvalidValue, is_away
 from penstock.model.failure import shorten
 from penstock.model.job import Enqueued, NewJob
 from penstock.outbox import parcel
@@ -17,6 +18,8 @@ from penstock.runtime.backoff import jittered
 FIRST_RETRY = 1.0  # seconds; doubles with each refusal
 LAST_RETRY = 300.0
 MAX_ERROR = 500  # characters
+PIECES = 16  # of a batch in which one row waits for a lock: each such wait takes seconds
+PATIENCE = 45.0  # seconds for all of them
 
 
 class EngineAway(Exception):
@@ -30,9 +33,18 @@ class _Parcel(NamedTuple):
 
 async def dispatch(engine: Engine, rows: Sequence[Row]) -> Verdict:
     """Put the jobs of all rows in, each id once however often this is done; EngineAway where it cannot be."""
-    verdict = Verdict([], [], [])
-    await _put(engine, _read(rows, verdict), verdict, set())
-    return verdict
+    putting = _Putting(engine)
+    parcels = _read(rows, putting.verdict)
+    for together in _apart(parcels):
+        await putting.put(together)
+    return putting.verdict
+
+
+def _apart(parcels: list[_Parcel]) -> Iterator[list[_Parcel]]:
+    """Those that were refused before hold up no others; in an order, all stay where they are."""
+    tried = [parcel for parcel in parcels if parcel.row.tries and parcel.row.order_key is None]
+    yield [parcel for parcel in parcels if not parcel.row.tries or parcel.row.order_key is not None]
+    yield tried
 
 
 def _read(rows: Sequence[Row], verdict: Verdict) -> list[_Parcel]:
@@ -61,28 +73,53 @@ def _read(rows: Sequence[Row], verdict: Verdict) -> list[_Parcel]:
     return parcels
 
 
-async def _put(engine: Engine, parcels: list[_Parcel], verdict: Verdict, stuck: set[str]) -> None:
-    """In as few calls as can be: where one fails, each half by itself."""
-    parcels = [parcel for parcel in parcels if parcel.row.order_key not in stuck]
-    if not parcels:
-        return
-    try:
-        answers = await engine.enqueue([job for parcel in parcels for job in parcel.jobs], again=True)
-    except Exception as error:
+class _Putting:
+    """One batch on its way: in as few calls as can be, and where one fails, in pieces."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.verdict = Verdict([], [], [])
+        self._engine = engine
+        self._stuck: set[str] = set()  # order keys of which a row was refused
+        self._over_at: float | None = None  # by time.monotonic()
+
+    async def put(self, parcels: list[_Parcel]) -> None:
+        parcels = [parcel for parcel in parcels if parcel.row.order_key not in self._stuck]
+        if not parcels or self._is_over():
+            return
+        try:
+            answers = await self._engine.enqueue([j for parcel in parcels for j in parcel.jobs], again=True)
+        except Exception as error:
+            pieces = self._pieces(error)
+            if len(parcels) == 1:
+                self._refuse(parcels[0].row, error)
+                return
+            size = -(-len(parcels) // pieces)
+            for start in range(0, len(parcels), size):
+                await self.put(parcels[start : start + size])
+            if self._is_over() and not any(self.verdict):
+                raise EngineAway(str(error)) from error
+        else:
+            self.verdict.dispatched.extend(parcel.row.seq for parcel in parcels)
+            self.verdict.duplicates.extend(_twins(parcels, answers))
+
+    def _pieces(self, error: Exception) -> int:
+        """Into how many to cut what failed; EngineAway where nothing would be taken."""
+        if isinstance(error, Contended):
+            if self._over_at is None:
+                self._over_at = time.monotonic() + PATIENCE
+            return PIECES
         if is_away(error):
             raise EngineAway(str(error)) from error
-        if len(parcels) > 1:
-            half = len(parcels) // 2
-            await _put(engine, parcels[:half], verdict, stuck)
-            await _put(engine, parcels[half:], verdict, stuck)
-            return
-        row = parcels[0].row
-        verdict.refused.append(_refusal(row, error))
+        return 2
+
+    def _is_over(self) -> bool:
+        """Locks have been waited for long enough: the rest is left as it was."""
+        return self._over_at is not None and time.monotonic() >= self._over_at
+
+    def _refuse(self, row: Row, error: Exception) -> None:
+        self.verdict.refused.append(_refusal(row, error))
         if row.order_key is not None:
-            stuck.add(row.order_key)
-    else:
-        verdict.dispatched.extend(parcel.row.seq for parcel in parcels)
-        verdict.duplicates.extend(_twins(parcels, answers))
+            self._stuck.add(row.order_key)
 
 
 def _twins(parcels: list[_Parcel], answers: Sequence[Enqueued]) -> Iterator[Twin]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from penstock.engine import EffectFilter, EffectName, EffectRecord
 from penstock.model.clock import Clock, EngineClock
-from penstock.outbox.store import Store, dialect_of
+from penstock.outbox.store import EffectPage, Store, dialect_of
 from penstock.outbox.stores import make_store
 from penstock.outbox.tables import plan_effects
 from penstock.tasks.urls import masked
@@ -46,6 +47,16 @@ class EffectsTable:
         finally:
             await store.close()
         return removed
+
+    async def page(
+        self, app: str, where: EffectFilter, limit: int, after: EffectName | None = None
+    ) -> list[EffectRecord]:
+        """One page of an app's records, by task, key and name."""
+        store = self._store()
+        try:
+            return await store.effects(EffectPage(app, where, limit, after))
+        finally:
+            await store.close()
 
     def _store(self) -> Store:
         return make_store(self.url, self._clock, "")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC
 from typing import Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
 from penstock import crash_points
+from penstock.engine import EffectRecord
 from penstock.engines.postgres import failures
 from penstock.engines.postgres.address import check_hosts
 from penstock.engines.postgres.listener import Listener
@@ -27,6 +29,7 @@ from penstock.outbox.store import (
     STEP,
     STEP_BYTES,
     Dispatch,
+    EffectPage,
     Other,
     Refused,
     Row,
@@ -123,6 +126,12 @@ class PostgresStore:
                 gone = await session.execute(self._sql["prune_effects"], self._values(limit=limit))
                 return gone.rowcount
 
+    async def effects(self, page: EffectPage) -> list[EffectRecord]:
+        async with self._connected() as session:
+            with _in_time(session):
+                rows = await self._rows(session, "effects", **page.values())
+        return [EffectRecord(*row[:4], *(at.astimezone(UTC) for at in row[4:])) for row in rows]
+
     # -- people ---------------------------------------------------------------------------------------
     async def status(self) -> Status:
         async with self._connected() as session:
@@ -161,7 +170,7 @@ class PostgresStore:
                 self._session = None
                 await session.close()
 
-    async def _rows(self, session: Session, name: str, **values: Any) -> Rows:
+    async def _rows(self, session: Session, name: str, /, **values: Any) -> Rows:
         cursor = await session.execute(self._sql[name], self._values(**values))
         return await cursor.fetchall() if cursor.description else []
 

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from penstock import crash_points
+from penstock.engine import EffectRecord
 from penstock.engines.sqlite.failures import typed
-from penstock.engines.sqlite.instants import SECOND, micro, now_by
+from penstock.engines.sqlite.instants import SECOND, instant, micro, now_by
 from penstock.model.clock import Clock
 from penstock.model.errors import EngineError, InvalidOption
 from penstock.outbox.store import (
@@ -28,6 +29,7 @@ from penstock.outbox.store import (
     STEP,
     STEP_BYTES,
     Dispatch,
+    EffectPage,
     Other,
     Refused,
     Row,
@@ -147,6 +149,10 @@ class SqliteStore:
 
         return await self._do(work)
 
+    async def effects(self, page: EffectPage) -> list[EffectRecord]:
+        rows = await self._do(lambda connection: self._rows(connection, "effects", **page.values()))
+        return [EffectRecord(*row[:4], *map(instant, row[4:])) for row in rows]
+
     # -- people ---------------------------------------------------------------------------------------
     async def status(self) -> Status:
         def work(connection: sqlite3.Connection) -> Status:
@@ -217,7 +223,7 @@ class SqliteStore:
     def _run(self, connection: sqlite3.Connection, name: str, **values: Any) -> int:
         return connection.execute(self._sql[name], self._values(values)).rowcount
 
-    def _rows(self, connection: sqlite3.Connection, name: str, **values: Any) -> list[tuple[Any, ...]]:
+    def _rows(self, connection: sqlite3.Connection, name: str, /, **values: Any) -> list[tuple[Any, ...]]:
         return connection.execute(self._sql[name], self._values(values)).fetchall()
 
     def _values(self, values: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol, TypeAlias
 
+from penstock.engine import EffectFilter, EffectName, EffectRecord
 from penstock.lent import Dialect
 from penstock.model.errors import InvalidOption, SchemaMissing
 from penstock.tasks.urls import in_memory
@@ -87,6 +88,25 @@ class Status(NamedTuple):
     others: tuple[Other, ...] = ()  # those that have waited for LATE
 
 
+class EffectPage(NamedTuple):
+    """Which records of effects: of one app, those that match, from after the last of the page before."""
+
+    app: str
+    where: EffectFilter
+    limit: int
+    after: EffectName | None
+
+    def values(self) -> dict[str, str | int | None]:
+        """As the statement has them."""
+        names = EffectName._fields
+        return {
+            "app": self.app,
+            "limit": self.limit,
+            **{name: getattr(self.where, name) for name in names},
+            **{f"after_{name}": getattr(self.after, name, None) for name in names},
+        }
+
+
 Dispatch: TypeAlias = Callable[[Sequence[Row]], Awaitable[Verdict]]
 
 
@@ -116,6 +136,10 @@ class Store(Protocol):
 
     async def prune_effects(self, limit: int) -> int:
         """Remove effects past their time; how many. It need not be open."""
+        ...
+
+    async def effects(self, page: EffectPage) -> list[EffectRecord]:
+        """Records of effects, by task, key and name; it need not be open."""
         ...
 
     async def status(self) -> Status:

@@ -39,7 +39,7 @@ class Account:
         self, engine: Engine, now: Now = time.time, *, counts: bool = True, feed: Publisher | None = None
     ) -> None:
         self._engine = engine
-        self._feed = feed or Publisher(engine)  # one that is not on tells nobody
+        self._feed = feed or Publisher(engine)
         self._now = now
         self._tally = Tally() if counts else None
         self._meter = run_meter() if counts else None
@@ -125,7 +125,7 @@ class Account:
             events.ended(held, outcome, None, self._now())
             if self._tally is not None:
                 self._tally.taken_back(held.queue, held.task, outcome)
-        if self._feed.on:
+        if rescued and await self._feed.is_heard():
             await self._tell_of_rescue([judged[job.id] for job in rescued])
         return rescued
 
@@ -146,6 +146,11 @@ class Account:
                 self._tally.expired(job)
             if self._feed.on and (event := live.expired(job)) is not None:
                 self._feed.tell(event)
+
+    async def last_words(self) -> None:
+        """Tell what is not told yet: nobody comes round to do it."""
+        await self.tell()
+        await self._feed.last_words()
 
     # -- telling ------------------------------------------------------------------------------------
     async def run(self) -> None:

@@ -107,4 +107,4 @@ class InProcessWorker:
             await worker.account.rescue(lambda judge: engine.rescue_worker(worker.id, begun, judge))
         except EngineError as error:
             log.warning("what worker %s held comes back when its lease is over: %s", worker.id, error)
-        await worker.account.tell()
+        await worker.account.last_words()

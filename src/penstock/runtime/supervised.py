@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from penstock.engine import Engine, Order, Orders, WorkerInfo
-from penstock.feed.publisher import Publisher
 from penstock.logs import LogFormat
 from penstock.model.errors import EngineError
 from penstock.model.states import State
@@ -199,16 +198,13 @@ class Supervised:
         else:
             log.error("worker %s died: %s", worker.name, how_it_ended(code))
         begun = board.begun()
-        feed = Publisher(engine)
-        await feed.look()
-        account = Account(engine, counts=self._metrics, feed=feed)
+        account = Account(engine, counts=self._metrics)
         rescued = await _insist(
             lambda: account.rescue(lambda judge: engine.rescue_worker(worker.id, begun, judge)), board.ttl
         )
-        await account.tell()
         if not self.ended_well:
             await gone.remember(engine, worker.id, how_it_ended(code), rescued, worker.name)
-        await feed.last_words()
+        await account.last_words()
         if rescued:
             log.warning("%d jobs of worker %s were taken back", len(rescued), worker.name)
         for job in rescued:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from penstock.engines.statements import load
 from penstock.model.errors import SchemaMissing
 from penstock.table.declared import Table
-from penstock.table.names import composed, literal, quoted
+from penstock.table.names import composed, digest, literal, quoted
 from penstock.table.shape import Shape
 from penstock.table.statements import fill, qualified
 from penstock.table.types import check_types
@@ -74,7 +74,20 @@ def check(table: Table, shape: Shape, dialect: str) -> None:
             f"table {table.output!r} has no column {table.source_column!r}; name the one that holds the id "
             f"of the row with source_column=, of {', '.join(shape.output)}"
         )
+    _check_unique(table, shape)
     check_types(table, shape, dialect)
+
+
+def _check_unique(table: Table, shape: Shape) -> None:
+    """Rows with one id would be claimed, run and ended together, whatever their statuses are."""
+    name = table.columns.id
+    if shape.unique is not None and not shape.is_unique(name):
+        raise SchemaMissing(
+            f"nothing keeps two rows of {table.table!r} from having the same {name!r}, which tells them "
+            "apart; name a column that is unique with id_column=, or make it so:\n"
+            f"create unique index {quoted(composed(table.table, name, 'unique'))} "
+            f"on {qualified(table, table.table)} ({quoted(name)});"
+        )
 
 
 def check_ready(table: Table, shape: Shape, dialect: str) -> list[Step]:
@@ -125,7 +138,21 @@ def _columns(table: Table, shape: Shape, dialect: str) -> list[Step]:
 
 
 def _index(table: Table, what: str) -> str:
-    return composed(table.name, "penstock", what)
+    """Named after what it is about: one of other columns or words is another one, and serves nothing here."""
+    columns, words = table.columns, table.words
+    about = {
+        "queued": (columns.order_by, columns.id, columns.status, words.queued, columns.retry),
+        "started": (columns.started, columns.status, words.started),
+        "retry": (columns.retry, columns.status, words.queued),
+    }[what]
+    return composed(table.name, "penstock", what, *([] if about == _USUAL[what] else [digest(*about)]))
+
+
+_USUAL = {
+    "queued": ("created_at", "id", "status", "queued", "retry_at"),
+    "started": ("started_at", "status", "started"),
+    "retry": ("retry_at", "status", "queued"),
+}
 
 
 def _again(table: Table, shape: Shape, index: str) -> list[Step]:

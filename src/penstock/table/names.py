@@ -47,7 +47,12 @@ def composed(*parts: str) -> str:
     name = "_".join(parts)
     if len(name) <= MAX_NAME:
         return name
-    return f"{name[: MAX_NAME - 9]}_{sha256(name.encode()).hexdigest()[:8]}"
+    return f"{name[: MAX_NAME - 9]}_{digest(name)}"
+
+
+def digest(*parts: str) -> str:
+    """Short, and the same for the same parts only."""
+    return sha256("\0".join(parts).encode()).hexdigest()[:8]
 
 
 def _shown(name: object) -> str:

@@ -27,6 +27,7 @@ class Shape:
     columns: Mapping[str, Column]  # of the table; none: there is no such table
     output: Mapping[str, Column] = field(default_factory=dict)
     once: bool = False  # a unique index lets the output have one row per source
+    unique: frozenset[str] | None = None  # columns that can have each value once; None: nobody can tell
     indexes: frozenset[str] = frozenset()
     invalid: frozenset[str] = frozenset()  # indexes of which only a failed beginning is there
     schema: str | None = None  # in which the table was found
@@ -36,6 +37,10 @@ class Shape:
     def column(self, name: str) -> Column | None:
         """A column of the table."""
         return self.columns.get(self._folded(name))
+
+    def is_unique(self, name: str) -> bool:
+        """Whether a column of the table can have each value once."""
+        return self.unique is not None and self._folded(name) in self.unique
 
     def of_output(self, name: str) -> Column | None:
         """A column of the output."""

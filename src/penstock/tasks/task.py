@@ -221,7 +221,7 @@ class Task(Sendable[P, R]):
         try:
             if not tracing.is_on():
                 return await handling
-            with tracing.running(link.claim):
+            with tracing.running(link.claim, self.cleaner):
                 return await handling
         finally:
             if ctx is not None:
@@ -231,7 +231,7 @@ class Task(Sendable[P, R]):
         """Run a sync handler with decoded arguments."""
         ctx = SyncContext(link, self) if self.takes_context else None
         try:
-            with tracing.running(link.claim) if tracing.is_on() else nullcontext():
+            with tracing.running(link.claim, self.cleaner) if tracing.is_on() else nullcontext():
                 return self.fn(**args) if ctx is None else self.fn(ctx, **args)
         finally:
             if ctx is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from penstock import crash_points
 from penstock.engine import Effect
-from penstock.lent import AsyncLent, Lent, lent
+from penstock.lent import AsyncLent, Lent, blocks, lent
 from penstock.model.errors import InvalidOption
 from penstock.patience import to_the_end
 from penstock.tasks.steps import lost
@@ -30,6 +30,7 @@ class BaseTransaction:
         self._given = connection
         self._result: Any = _UNSET
         self._lent: Any = None
+        self._mark: str | None = None  # of a transaction on the caller's connection
         self.is_open = False
         self.committed = False
 
@@ -97,6 +98,7 @@ class SyncTransaction(BaseTransaction):
             self._lent = blocking(self._given)
             self._settling = self.recording = self._transacting.completing()
             self._lent.begin()
+            self._mark = blocks.mark(self._lent)
         self._begun()
         return self
 
@@ -106,15 +108,26 @@ class SyncTransaction(BaseTransaction):
         try:
             if kind is None:
                 self._finish()
+            elif isinstance(error, Exception) and self._was_kept():
+                raise InvalidOption(KEPT_BEFORE) from error
         finally:
             self.is_open = False
             if not self.committed:
                 self._undo()
 
     def _finish(self) -> None:
+        if self._mark is not None and not blocks.is_same(self._lent, self._mark):
+            raise InvalidOption(KEPT_BEFORE)
         self._accepted(self._settling.settle(self._lent, self._completion()))
         (self._own or self._lent).commit()
         self._committed()
+
+    def _was_kept(self) -> bool:
+        with suppress(
+            Exception
+        ):  # a transaction in which a statement failed answers nothing, and keeps nothing
+            return self._mark is not None and blocks.is_kept(self._lent, self._mark)
+        return False
 
     def _undo(self) -> None:
         # The connection may be gone, and what it had begun with it: why we are here is what counts.
@@ -150,6 +163,7 @@ class Transaction(BaseTransaction):
             self._lent = lent(self._given)
             self._settling = self.recording = self._transacting.completing()
             await _done(self._lent.begin())
+            self._mark = await blocks.amark(self._lent)
         self._begun()
         return self
 
@@ -160,12 +174,16 @@ class Transaction(BaseTransaction):
         try:
             if kind is None:
                 await to_the_end(self._finish())
+            elif isinstance(error, Exception) and await to_the_end(self._was_kept()):
+                raise InvalidOption(KEPT_BEFORE) from error
         finally:
             self.is_open = False
             if not self.committed:
                 await to_the_end(self._undo())
 
     async def _finish(self) -> None:
+        if self._mark is not None and not await blocks.ais_same(self._lent, self._mark):
+            raise InvalidOption(KEPT_BEFORE)
         settlement = self._completion()
         if isinstance(self._lent, Lent):
             self._accepted(self._settling.settle(self._lent, settlement))
@@ -173,6 +191,11 @@ class Transaction(BaseTransaction):
             self._accepted(await self._settling.asettle(self._lent, settlement))
         await _done((self._own or self._lent).commit())
         self._committed()
+
+    async def _was_kept(self) -> bool:
+        with suppress(Exception):  # as above
+            return self._mark is not None and await blocks.ais_kept(self._lent, self._mark)
+        return False
 
     async def _undo(self) -> None:
         with suppress(Exception):
@@ -210,6 +233,11 @@ NEEDS_ONE = (
     "ctx.once() needs a transaction that holds the effect too: a record without its effect would be a lost "
     "effect, an effect without its record would happen twice. Write `with ctx.transaction():` around both; "
     "or, where the effect is in a transaction of your own, ctx.once(name, connection=…)"
+)
+KEPT_BEFORE = (
+    "the transaction of this ctx.transaction(connection) was committed or rolled back inside its block, by "
+    "something that was given the connection: what it kept is kept without the end of the run, which is "
+    "therefore not tried again. Look at what it has done, and use savepoints inside the block"
 )
 IN_AUTOCOMMIT = (
     "ctx.once(connection=…) needs a transaction that holds the effect too, and this connection is in "

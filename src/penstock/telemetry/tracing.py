@@ -6,7 +6,7 @@ By OpenTelemetry's API, where the program has set it up: else nothing is importe
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.model.errors import NoOp, Snooze
 from penstock.model.failure import message_of, type_of
 from penstock.model.job import Claim, NewJob
+from penstock.model.redaction import Clean
 from penstock.model.values import MAX_ARGS_BYTES, dumps, readable
 
 if TYPE_CHECKING:
@@ -63,8 +64,11 @@ def carried(jobs: Sequence[NewJob]) -> list[NewJob]:
 
 
 @contextmanager
-def running(claim: Claim) -> Iterator[None]:
-    """While a handler runs: a span that continues the trace of whoever enqueued its job."""
+def running(claim: Claim, cleaner: Callable[[str], Clean]) -> Iterator[None]:
+    """While a handler runs: a span that continues the trace of whoever enqueued its job.
+
+    What it tells of an error is cleaned by what `cleaner` makes of the payload.
+    """
     from opentelemetry.trace import SpanKind  # noqa: PLC0415 - as above
 
     told = _told(claim.queue, claim.task, "process")
@@ -82,7 +86,7 @@ def running(claim: Claim) -> Iterator[None]:
         except (NoOp, Snooze):
             raise
         except BaseException as error:
-            _record(span, error)
+            _record(span, error, cleaner(claim.args))
             raise
 
 
@@ -137,8 +141,9 @@ def _context_of(claim: Claim) -> Context | None:
     return TraceContextTextMapPropagator().extract(carrier)
 
 
-def _record(span: Any, error: BaseException) -> None:
+def _record(span: Any, error: BaseException, clean: Clean) -> None:
     from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415 - as above
 
-    span.add_event("exception", {"exception.type": type_of(error), "exception.message": message_of(error)})
+    told = {"exception.type": type_of(error), "exception.message": message_of(error, clean)}
+    span.add_event("exception", told)
     span.set_status(Status(StatusCode.ERROR, type_of(error)))

@@ -9,7 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from starlette.requests import Request
 
@@ -19,6 +19,9 @@ from penstock.model.errors import EngineUnavailable
 from penstock.model.hosts import is_loopback
 from penstock.ops import Ops
 from penstock.sessions import proof_of
+from penstock.web.promptly import LOOK_WITHIN, promptly
+
+T = TypeVar("T")
 
 KNOWN_FOR = 2.0  # seconds that a token is taken as it was: a revocation holds within five
 GOOD_FOR = 900.0  # seconds that a good one stays good while the engine cannot be asked
@@ -89,13 +92,16 @@ class TokenAuth:
         if request is not None and (known is None or known.principal is None):
             self._hold(request)
         try:
-            principal = await find(await self._ops())
+            principal = await promptly(LOOK_WITHIN, self._asked(find))
         except EngineUnavailable:
             if known is not None and known.principal is not None and known.holds(now, GOOD_FOR):
                 return known.principal
             raise
         self._remember(digest, _Known(now, principal))
         return principal
+
+    async def _asked(self, question: Callable[[Ops], Awaitable[T]]) -> T:
+        return await question(await self._ops())
 
     def _remember(self, digest: bytes, known: _Known) -> None:
         self._known[digest] = known
@@ -107,7 +113,7 @@ class TokenAuth:
         """Once there was one, being here is not enough any more, whatever becomes of it."""
         now = time.monotonic()
         if now - self._looked_at >= KNOWN_FOR:
-            if await (await self._ops()).tokens.ever():
+            if await promptly(LOOK_WITHIN, self._asked(lambda ops: ops.tokens.ever())):
                 self._local = False
             self._looked_at = now
         return not self._local

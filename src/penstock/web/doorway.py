@@ -20,10 +20,12 @@ from penstock.model.access import Principal, Scope
 from penstock.model.errors import EngineError
 from penstock.model.limits import Limit, client_rate
 from penstock.ops import Ops
+from penstock.patience import to_the_end
 from penstock.web.auth import TokenAuth, is_from_here
 from penstock.web.guard import Need
 from penstock.web.limits import Limits
 from penstock.web.origins import is_foreign
+from penstock.web.promptly import LOOK_WITHIN, promptly
 from penstock.web.quotas import Quotas
 from penstock.web.rates import Rates
 from penstock.web.refusals import Refusal, limited
@@ -106,10 +108,13 @@ class Doorway:
 
     async def _follows(self, request: Request, token: str) -> float:
         """Until when the job of the path may be followed with this token, by `time.monotonic()`."""
-        left = await (await self.feed()).tokens.check(token, request.path_params["job_id"])
+        left = await promptly(LOOK_WITHIN, self._left(token, request.path_params["job_id"]))
         if left is None:
             raise self.stranger(request)
         return time.monotonic() + left
+
+    async def _left(self, token: str, job_id: str) -> float | None:
+        return await (await self.feed()).tokens.check(token, job_id)
 
     async def principal(self, request: Request) -> Principal | None:
         """Who asks; asked again while a stream is open."""
@@ -124,9 +129,12 @@ class Doorway:
         if not self.app.is_open_here:
             async with self._opening:
                 if not self.app.is_open_here:
-                    await self.app.aopen()
-                    self._opened += 1
+                    await to_the_end(self._open())
         return self.app
+
+    async def _open(self) -> None:
+        await self.app.aopen()
+        self._opened += 1
 
     def hold(self, principal: Principal) -> None:
         """Count a request of somebody who was not known by the guard."""
@@ -147,9 +155,12 @@ class Doorway:
 
     async def _look(self) -> bool:
         try:
-            return (await (await self.open()).ops.health.readiness()).ready
+            return await promptly(LOOK_WITHIN, self._ready())
         except EngineError:
             return False
+
+    async def _ready(self) -> bool:
+        return (await (await self.open()).ops.health.readiness()).ready
 
     async def feed(self) -> Feed:
         """What happens to jobs, read on this loop; EngineUnavailable where the engine is away."""
@@ -158,8 +169,7 @@ class Doorway:
             return app.feed
         except EngineError:  # it is open, but elsewhere
             async with self._opening:
-                await app.aopen()
-                self._opened += 1
+                await to_the_end(self._open())
             return app.feed
 
     async def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -11,6 +12,7 @@ from starlette.responses import Response
 
 from penstock.model.access import Scope
 from penstock.web.bodies import StrictRequest
+from penstock.web.promptly import ANSWER_WITHIN, promptly
 
 if TYPE_CHECKING:
     from penstock.web.doorway import Doorway
@@ -24,15 +26,16 @@ class Need(NamedTuple):
     scope: Scope | None
     everything: bool = False  # only for those who see the jobs of all owners
     follow: bool = False  # or a follow token of the job that the path names
+    slow: bool = False  # may take its time: how long depends on how much it is to do
 
 
 def needs(
-    scope: Scope | None, *, everything: bool = False, follow: bool = False
+    scope: Scope | None, *, everything: bool = False, follow: bool = False, slow: bool = False
 ) -> Callable[[Endpoint], Endpoint]:
     """Say what an endpoint needs."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
-        endpoint.__need__ = Need(scope, everything, follow)  # type: ignore[attr-defined]
+        endpoint.__need__ = Need(scope, everything, follow, slow)  # type: ignore[attr-defined]
         return endpoint
 
     return mark
@@ -57,7 +60,16 @@ class GuardedRoute(APIRoute):
 
         async def guarded(request: Request) -> Response:
             doorway: Doorway = request.app.state.doorway
+            began = time.monotonic()
             await doorway.admit(request, need)
-            return await handle(StrictRequest(request.scope, request.receive))
+            strict = StrictRequest(request.scope, request.receive)
+            if need.slow:
+                return await handle(strict)
+            took = time.monotonic() - began
+            changes = request.method not in {"GET", "HEAD"}
+            if changes:
+                await strict.body()  # which has a bound of its own
+            # What has begun to change something goes on: it is written down that it was begun.
+            return await promptly(ANSWER_WITHIN - took, handle(strict), give_up=not changes)
 
         return guarded

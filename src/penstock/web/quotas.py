@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from penstock.web.promptly import LOOK_WITHIN, promptly
 from penstock.web.refusals import Refusal
 
 Ask: TypeAlias = Callable[[str, int], Awaitable[int]]
@@ -49,15 +50,21 @@ class Quotas:
     async def _known(self, key: _Key) -> _Count:
         count = self._counts.get(key)
         if count is None:
-            async with self._first:
-                return self._counts.get(key) or self._remember(key, await self._ask(*key))
+            return await promptly(LOOK_WITHIN, self._counted_first(key))
         if self._clock() - count.at < COUNTED_FOR or count.asking:
             return count
         count.asking = True
         try:
-            return self._remember(key, await self._ask(*key))
+            return await promptly(LOOK_WITHIN, self._counted(key))
         finally:
             count.asking = False
+
+    async def _counted_first(self, key: _Key) -> _Count:
+        async with self._first:
+            return self._counts.get(key) or await self._counted(key)
+
+    async def _counted(self, key: _Key) -> _Count:
+        return self._remember(key, await self._ask(*key))
 
     def _remember(self, key: _Key, there: int) -> _Count:
         count = self._counts[key] = _Count(self._clock(), there)

@@ -11,6 +11,7 @@ import psycopg
 
 from penstock.model.errors import (
     AccessRefused,
+    Contended,
     EngineError,
     EngineUnavailable,
     InvalidOption,
@@ -24,10 +25,11 @@ class KnownId(EngineError):
     """A job with this id is there already, and nothing was written."""
 
 
+_LOCKED = "55P03"  # lock_not_available
 _ROLLED_BACK = {
     "40001",  # serialization_failure
     "40P01",  # deadlock_detected
-    "55P03",  # lock_not_available
+    _LOCKED,
     "25006",  # read_only_sql_transaction: the server was demoted
 }
 READ_ONLY = "25006"
@@ -69,7 +71,8 @@ def translate(error: psycopg.Error, *, lost: bool) -> EngineError:
     if error.sqlstate == _TAKEN and error.diag.constraint_name == _IDS:
         return KnownId(f"a job with this id is there already: {what}")
     if is_rolled_back(error) or error.sqlstate == _OVERTIME:
-        return EngineUnavailable(f"the database could not do it now, nothing happened: {what}")
+        kind = Contended if error.sqlstate == _LOCKED else EngineUnavailable
+        return kind(f"the database could not do it now, nothing happened: {what}")
     if error.sqlstate in _NO_SCHEMA:
         return SchemaMissing(
             f"the database does not have the expected schema, run `penstock migrate`: {what}"

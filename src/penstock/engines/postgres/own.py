@@ -24,9 +24,14 @@ from penstock.model.errors import EngineUnavailable, OutcomeUnknown
 Sync: TypeAlias = psycopg.Connection[Any]
 Async: TypeAlias = psycopg.AsyncConnection[Any]
 
+# What an earlier transaction has left in the session is no business of the next. `discard all` would do the
+# same, but in no transaction, and behind a pooler it would take away what others have prepared.
 # Who stands still, in a process that was stopped, keeps what it has locked for as long as its worker is
 # believed to live. Local to the transaction: behind a pooler the session belongs to nobody.
-_LIMIT = "select set_config('idle_in_transaction_session_timeout', %s, true)"
+_FRESH = (
+    "reset session authorization; reset role; reset all; close all; unlisten *; discard temp; "
+    "select pg_advisory_unlock_all(); set local idle_in_transaction_session_timeout = {ms}"
+)
 
 
 class PostgresTransactions:
@@ -52,7 +57,7 @@ class PostgresTransactions:
                 connection.isolation_level = ISOLATION
                 block = psycopg.Transaction(connection)
                 block.__enter__()
-                connection.execute(_LIMIT, [_milliseconds(lease)])
+                connection.execute(_fresh(lease))
             except BaseException:
                 connection.close()
                 raise
@@ -65,7 +70,7 @@ class PostgresTransactions:
                 await connection.set_isolation_level(ISOLATION)
                 block = psycopg.AsyncTransaction(connection)
                 await block.__aenter__()
-                await connection.execute(_LIMIT, [_milliseconds(lease)])
+                await connection.execute(_fresh(lease))
             except BaseException:
                 await connection.close()
                 raise
@@ -260,5 +265,5 @@ def _close(connection: Async) -> None:
         connection.close().send(None)
 
 
-def _milliseconds(seconds: float) -> str:
-    return str(max(1, int(min(seconds, 2_000_000.0) * 1_000)))
+def _fresh(lease: float) -> bytes:
+    return _FRESH.format(ms=max(1, int(min(lease, 2_000_000.0) * 1_000))).encode()

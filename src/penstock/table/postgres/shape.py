@@ -41,6 +41,8 @@ def read_shape(table: Table, look: Look) -> Shape:
         columns=_columns(source, look),
         output=_columns(output, look) if output else {},
         once=any(column == table.source_column for _, _, column in made if column),
+        # No index of a partitioned table can be about its id alone.
+        unique=None if not place or place[0][2] else frozenset(column for _, _, column in indexes if column),
         indexes=frozenset(name for name, valid, _ in indexes + made if valid),
         invalid=frozenset(name for name, valid, _ in indexes + made if not valid),
         schema=place[0][0] if place else None,

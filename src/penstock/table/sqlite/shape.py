@@ -37,6 +37,7 @@ def read_shape(table: Table, look: Look) -> Shape:
         columns=_columns(table.table, look),
         output=_columns(table.output, look) if table.output else {},
         once=table.output is not None and source in _uniques(table.output, look),
+        unique=frozenset(_uniques(table.table, look)),
         indexes=frozenset(name for (name,) in look(_INDEXES)),
         folded=True,
     )

@@ -181,7 +181,7 @@ async def purge(request: Request, job_id: str, why: Why | None = None) -> Purged
     return Purged(purged=1)
 
 
-@needs(Scope.OPERATE)
+@needs(Scope.OPERATE, slow=True)
 async def recover_some(request: Request, wish: RecoverSome) -> RecoveredSomeView:
     """Recover just these dead letters; what is gone, or somebody else's, is counted."""
     principal, ops = principal_of(request), await ops_of(request, wish)
@@ -202,7 +202,7 @@ async def _own(ops: Ops, principal: Principal, ids: list[str]) -> list[str]:
     return found
 
 
-@needs(Scope.OPERATE)
+@needs(Scope.OPERATE, slow=True)
 async def recover_many(request: Request, wish: BulkRecover) -> BulkRecovered:
     """Recover every dead letter that matches; 409 where those are not exactly the confirmed ones."""
     where = _meant(principal_of(request), wish)
@@ -211,7 +211,7 @@ async def recover_many(request: Request, wish: BulkRecover) -> BulkRecovered:
     return BulkRecovered(recovered=len(made), job_ids=made)
 
 
-@needs(Scope.OPERATE)
+@needs(Scope.OPERATE, slow=True)
 async def purge_many(request: Request, wish: Bulk) -> Purged:
     """Remove every dead letter that matches; 409 where those are not exactly the confirmed ones."""
     where = _meant(principal_of(request), wish)

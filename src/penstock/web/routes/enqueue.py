@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Coroutine
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Header, Path, Request
@@ -13,7 +11,7 @@ from fastapi.responses import Response
 from penstock.model.access import Principal, Scope
 from penstock.model.errors import EngineError, InvalidOption
 from penstock.model.states import status_of
-from penstock.tasks.handle import JobHandle
+from penstock.patience import within
 from penstock.tasks.task import Task
 from penstock.web.doorway import Doorway, ops_of, principal_of
 from penstock.web.guard import needs
@@ -27,7 +25,7 @@ QueueName = Annotated[str, Path(alias="id", description="The name of a queue")]
 ANSWER_WITHIN = 4.0  # seconds
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode  # made once
-_under_way: set[asyncio.Task[JobHandle[Any]]] = set()  # held, so that they are not dropped half-way
+_UNKNOWN = "it is not known yet whether the job was accepted; ask again with the same key"
 
 
 def register(service: FastAPI) -> None:
@@ -48,19 +46,28 @@ async def enqueue(
     using: Any = {"delay": job.delay, "priority": job.priority, "owner": owner}
     using["tags"] = job.tags
     using["key"] = stored_key(principal, _key(job, idempotency_key))
-    await doorway.open()
-    if principal.sees_all:  # whose is only known now
-        await doorway.admit_job(principal, owner)
     try:
-        handle = await _soon(task.using(**using).aenqueue(**job.payload))
+        told = await within(ANSWER_WITHIN, _put_in(request, task, using, job.payload), give_up=False)
     except InvalidOption as error:
         raise invalid("the job cannot be enqueued with these options") from error
+    except TimeoutError:
+        raise unavailable(_UNKNOWN) from None
+    return Response(_encode(told), status_code=202, media_type="application/json")
+
+
+async def _put_in(
+    request: Request, task: Task[Any, Any], using: dict[str, Any], payload: dict[str, Any]
+) -> dict[str, Any]:
+    doorway: Doorway = request.app.state.doorway
+    await doorway.open()
+    if (principal := principal_of(request)).sees_all:  # whose is only known now
+        await doorway.admit_job(principal, using["owner"])
+    handle = await task.using(**using).aenqueue(**payload)
     if handle.duplicate and not principal.sees_all:
         await _check_mine(request, handle.id)
     status = status_of(handle.state, started=False)
     told = {"job_id": handle.id, "status": status, "duplicate": handle.duplicate}
-    body = _encode({**told, "follow": await _follow(doorway, handle.id)})
-    return Response(body, status_code=202, media_type="application/json")
+    return {**told, "follow": await _follow(doorway, handle.id)}
 
 
 async def _follow(doorway: Doorway, job_id: str) -> str | None:
@@ -69,23 +76,6 @@ async def _follow(doorway: Doorway, job_id: str) -> str | None:
         return await (await doorway.feed()).tokens.make(job_id)
     except EngineError:
         return None
-
-
-async def _soon(sending: Coroutine[Any, Any, JobHandle[Any]]) -> JobHandle[Any]:
-    """The answer; where it takes too long, because the engine's was lost, that it is not known yet."""
-    task = asyncio.create_task(sending)
-    _under_way.add(task)
-    task.add_done_callback(_landed)
-    done, _ = await asyncio.wait({task}, timeout=ANSWER_WITHIN)
-    if not done:
-        raise unavailable("it is not known yet whether the job was accepted; ask again with the same key")
-    return task.result()
-
-
-def _landed(task: asyncio.Task[JobHandle[Any]]) -> None:
-    _under_way.discard(task)
-    if not task.cancelled():
-        task.exception()  # who waited for it has been told, or has been told that it is not known
 
 
 def _task(doorway: Doorway, queue: str, job: NewJob) -> Task[Any, Any]:

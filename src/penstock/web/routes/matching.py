@@ -56,7 +56,7 @@ async def preview(
     )
 
 
-@needs(Scope.OPERATE)
+@needs(Scope.OPERATE, slow=True)
 async def step(request: Request, act: Act, wish: MatchingStep) -> StepView:
     """Act on the next thousand or so of the previewed jobs; go on with `after` while there is a `next`.
 

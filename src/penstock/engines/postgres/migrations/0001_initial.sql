@@ -125,10 +125,11 @@ create table {schema}.finished (
 create index finished_age on {schema}.finished (coalesce(shelf, queue), (state = 'completed'), finished_at, id)
     where not pinned;
 create index finished_flow on {schema}.finished (flow) where flow is not null;
--- Completed jobs are found by id, newest first; an index for each filter would cost every settle. A task that
--- is rare among them is found by the pages it is on, for a third of the price.
-create index finished_task on {schema}.finished using brin (task text_bloom_ops(n_distinct_per_range = 32))
-    with (pages_per_range = 32);
+-- Completed jobs are found by id, newest first; an index for each filter would cost every settle. A task or a queue
+-- that is rare among them is found by the pages it is on, for a third of the price.
+create index finished_task on {schema}.finished using brin (
+    task text_bloom_ops(n_distinct_per_range = 32), queue text_bloom_ops(n_distinct_per_range = 32)
+) with (pages_per_range = 32);
 create index finished_troubled on {schema}.finished (queue, task, id) where state <> 'completed';
 create index finished_owner on {schema}.finished (owner, id) where owner is not null;
 create index finished_key on {schema}.finished (key, id) where key is not null;
