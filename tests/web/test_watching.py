@@ -89,7 +89,7 @@ async def test_a_session_changes_nothing_without_the_proof_that_a_page_of_ours_a
         pause = "/queues/email_queue/pause"
         assert (await browser.post(pause)).status_code == 401
         forged = {"Origin": "https://elsewhere.test", PROOF: begun["proof"]}
-        assert (await browser.post(pause, headers=forged)).status_code == 401
+        assert (await browser.post(pause, headers=forged)).status_code in {401, 403}
         cross = {"Sec-Fetch-Site": "cross-site", PROOF: begun["proof"]}
         assert (await browser.post(pause, headers=cross)).status_code in {401, 403}
         assert (await browser.post(pause, headers={PROOF: begun["proof"]})).status_code == 200

@@ -10,9 +10,11 @@ from fastapi import FastAPI, Header, Request
 
 from penstock.model.signing import WINDOW, is_timely, signed_at
 from penstock.tasks.events import calls_for
+from penstock.tasks.hooks import Hook
 from penstock.web.bodies import strict
 from penstock.web.doorway import Doorway
 from penstock.web.guard import needs
+from penstock.web.promptly import ANSWER_WITHIN, promptly
 from penstock.web.refusals import RESPONSES, Refusal, invalid
 from penstock.web.shapes import Heard
 
@@ -33,7 +35,7 @@ def register(service: FastAPI) -> None:
     )(hear)
 
 
-@needs(None)  # the signature is what it needs
+@needs(None, slow=True)  # the signature is what it needs, and before the body its time
 async def hear(
     request: Request,
     source: str,
@@ -51,8 +53,15 @@ async def hear(
     payload = strict(body)
     if not isinstance(payload, dict):
         raise invalid("the body must be a JSON object")
+    return await promptly(
+        ANSWER_WITHIN, _emit(doorway, hook, payload, body, penstock_signature), give_up=False
+    )
+
+
+async def _emit(doorway: Doorway, hook: Hook, payload: dict[str, Any], body: bytes, signature: str) -> Heard:
     app = await doorway.open()
-    seen = hashlib.sha256(f"{source}\n{signed_at(penstock_signature)}\n".encode() + body).hexdigest()
+    registry, source = app.registry, hook.source
+    seen = hashlib.sha256(f"{source}\n{signed_at(signature)}\n".encode() + body).hexdigest()
     if await app.engine.note(KIND, seen) is not None:
         raise Refusal(409, "conflict", "this request was made before")
     key = f"{source}:{hook.id_in(payload) or seen}"
