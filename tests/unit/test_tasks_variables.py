@@ -111,7 +111,7 @@ def of_worker(name: str) -> Any:
     """What `penstock worker` asks of its supervisor."""
     seen: list[Any] = []
 
-    async def supervise(told: Any, *, reload: bool, relay: object) -> int:
+    async def supervise(told: Any, _beside: object) -> int:
         seen.append(getattr(told, name))
         return 0
 
