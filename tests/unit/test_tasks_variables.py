@@ -111,7 +111,7 @@ def of_worker(name: str) -> Any:
     """What `penstock worker` asks of its supervisor."""
     seen: list[Any] = []
 
-    async def supervise(told: Any, *, reload: bool, relay: object) -> int:
+    async def supervise(told: Any, _beside: object) -> int:
         seen.append(getattr(told, name))
         return 0
 
@@ -132,6 +132,7 @@ EFFECTS: dict[str, tuple[str, Callable[[], Any], Any]] = {
     "REDIS_URL": ("redis://cache", lambda: Penstock().url, "redis://cache"),
     "PENSTOCK_SCHEMA": ("shop", lambda: Penstock(MEMORY).schema, "shop"),
     "PENSTOCK_OUTBOX": ("sqlite:///user.db", outbox_url, "sqlite:///user.db"),
+    "PENSTOCK_OUTBOX_NAME": ("shop", lambda: Penstock(MEMORY).effects_name, "shop"),
     "PENSTOCK_KEEP_OUTBOX_FOR": ("60", outbox_kept, 60),
     "PENSTOCK_ACCEPT_UNSAFE": ("a, b", lambda: options().accept, {"a", "b"}),
     "PENSTOCK_MIGRATE": ("true", lambda: Penstock(MEMORY).settings.migrate, True),
