@@ -64,3 +64,9 @@ export const short = (id: string): string => (id.length > 13 ? `${id.slice(0, 8)
 export function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
+
+/** How far a run is, in whole percent. */
+export function progressed(of: { percent?: number; message?: string | null }): string {
+  const far = `${Math.round(of.percent ?? 0)} %`;
+  return of.message ? `${far}, ${of.message}` : far;
+}

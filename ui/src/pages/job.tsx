@@ -7,7 +7,7 @@ import { useLoad } from "../lib/load";
 import { go, href, turn, useRoute } from "../lib/route";
 import { useWho } from "../lib/session";
 import type { Job, TaskInfo } from "../lib/types";
-import { short } from "../lib/words";
+import { progressed, short } from "../lib/words";
 import { askFor } from "../parts/acts";
 import { Copy } from "../parts/copy";
 import { Json } from "../parts/data";
@@ -98,7 +98,7 @@ function Facts({ job, story }: { job: Job; story: JobStory | undefined }) {
       {job.progress && job.state !== "completed" && (
         <div class="stack tight">
           <progress max={100} value={job.progress.percent ?? 0} aria-label="Progress" />
-          <span class="muted">{job.progress.percent ?? 0} % {job.progress.message}</span>
+          <span class="muted">{progressed(job.progress)}</span>
         </div>
       )}
     </section>

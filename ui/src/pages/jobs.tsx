@@ -11,7 +11,7 @@ import { go, href, turn, useRoute } from "../lib/route";
 import { asked, parse, STATES, without, words, type Search } from "../lib/search";
 import { useWho } from "../lib/session";
 import type { Job, Queue } from "../lib/types";
-import { count, short } from "../lib/words";
+import { count, progressed, short } from "../lib/words";
 import { askFor, WORDS } from "../parts/acts";
 import { Arguments, Took } from "../parts/jobcells";
 import { Empty } from "../parts/shown";
@@ -194,6 +194,6 @@ function columns(mayAct: boolean, payload: boolean, chosen: ReadonlySet<string>,
 
 function what(job: Job): string {
   if (job.error) return job.error;
-  if (job.progress?.percent !== undefined && job.status === "processing") return `${job.progress.percent} % ${job.progress.message ?? ""}`;
+  if (job.progress?.percent !== undefined && job.status === "processing") return progressed(job.progress);
   return "";
 }

@@ -5,7 +5,7 @@ import { useLoad } from "../lib/load";
 import { href, turn, useRoute } from "../lib/route";
 import { useWho } from "../lib/session";
 import type { LostWorker, RunningJob, Worker, Workforce } from "../lib/types";
-import { bytes, count, quoted, short } from "../lib/words";
+import { bytes, count, progressed, quoted, short } from "../lib/words";
 import { ask } from "../parts/ask";
 import { Spark } from "../parts/chart";
 import { QueueName, QueueNames } from "../parts/queue";
@@ -147,5 +147,5 @@ function Running({ workers, one }: { workers: Worker[]; one: boolean }) {
 
 function Progress({ of }: { of: RunningJob["progress"] }) {
   if (!of) return <span class="muted">–</span>;
-  return <span class="line"><progress max={100} value={of.percent ?? 0} aria-label="Progress" /><span>{of.percent ?? 0} %{of.message ? `, ${of.message}` : ""}</span></span>;
+  return <span class="line"><progress max={100} value={of.percent ?? 0} aria-label="Progress" /><span>{progressed(of)}</span></span>;
 }

@@ -1,6 +1,6 @@
 // A state has one colour, one glyph and one word everywhere.
 const GLYPHS: Record<string, string> = {
-  waiting: "◦", delayed: "◷", blocked: "⛓", active: "▶", completed: "✓", failed: "✕", cancelled: "⊘",
+  waiting: "◦", delayed: "◷", blocked: "⊣", active: "▶", completed: "✓", failed: "✕", cancelled: "⊘",
   pending: "◦", processing: "▶",
 };
 const AS: Record<string, string> = { pending: "waiting", processing: "active" };
