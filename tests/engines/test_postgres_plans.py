@@ -139,7 +139,7 @@ SWEEPS: dict[str, dict[str, Any]] = {
     },
     "forget": {"limit": 100, "keep": 500, "older_than": 7_200_000.0},
     "held": {"workers": ["nobody"], "limit": 100},
-    "beat": {"worker": "nobody", "ttl": 1.0},
+    "beat": {"worker": "nobody", "ttl": 1.0, "memory": None},
     "unshelve": {"unshelved": ["nightly"]},
     "oldest": {"lanes": 1_000},
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cli_kit import APP, Run, runner  # noqa: F401 - fixtures
 
-from penstock.cli import demo, inspect
+from penstock.cli import demo, workers
 from penstock.cli.output import counted
 from penstock.engine import WorkerInfo
 from penstock.model.states import State
@@ -90,7 +90,7 @@ def test_one_is_one_and_two_are_many(n: int, said: str) -> None:
 
 def test_a_worker_is_never_busier_than_its_slots() -> None:
     worker = WorkerInfo(id="w", name="host:1", queues=("default",), slots=10, active=16)
-    assert inspect._busy(worker) == "10/10 +6 ahead"
+    assert workers._busy(worker) == "10/10 +6 ahead"
 
 
 def test_the_demo_never_shows_more_at_work_than_there_are_slots() -> None:

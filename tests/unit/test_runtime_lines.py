@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 import time
 from concurrent.futures import Future
@@ -26,7 +27,7 @@ from penstock.tasks.errands import STEPS, Errand
 async def test_a_beat_that_finds_the_worker_gone_gives_it_up(shop: Shop) -> None:
     worker = await begin(shop)
     expire(shop.app)
-    orders = await beat(shop.app.engine, worker.id, worker.board)
+    orders = await beat(shop.app.engine, worker.id, worker.board, os.getpid())
     assert orders.given_up
     assert worker.board.given_up
 
@@ -35,7 +36,7 @@ async def test_a_beat_counts_from_before_it_was_asked(shop: Shop) -> None:
     worker = await begin(shop)
     worker.board.beaten(0.0)
     before = time.monotonic()
-    await beat(shop.app.engine, worker.id, worker.board)
+    await beat(shop.app.engine, worker.id, worker.board, os.getpid())
     assert worker.board.age() <= time.monotonic() - before
 
 

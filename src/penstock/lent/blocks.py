@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
+from typing import TYPE_CHECKING
 
 from penstock.lent.connection import AsyncLent, Lent
-from penstock.lent.sqlite import begin
+
+if TYPE_CHECKING:
+    import sqlite3
 
 _MARK = "select txid_current()::text"
 _LOOK = "select txid_current_if_assigned()::text"
@@ -60,18 +62,12 @@ async def ais_kept(lent: Lent | AsyncLent, marked: str) -> bool:
 
 
 def _save(connection: sqlite3.Connection) -> None:
-    begin(connection)  # or the savepoint would be the transaction, and its release a commit
-    connection.execute("savepoint penstock_block")
+    from penstock.lent.sqlite import save_block  # noqa: PLC0415 - loaded where such a connection is lent
+
+    save_block(connection)
 
 
 def _release(connection: sqlite3.Connection) -> bool:
-    """A savepoint is gone with its transaction."""
-    if not connection.in_transaction:
-        return False
-    try:
-        connection.execute("release penstock_block")
-    except sqlite3.OperationalError as error:
-        if "no such savepoint" in str(error):
-            return False
-        raise
-    return True
+    from penstock.lent.sqlite import release_block  # noqa: PLC0415 - as above
+
+    return release_block(connection)

@@ -165,3 +165,22 @@ def as_we_read_it(connection: sqlite3.Connection) -> Iterator[None]:
         yield
     finally:
         connection.row_factory, connection.text_factory = before
+
+
+def save_block(connection: sqlite3.Connection) -> None:
+    """Mark the transaction of a block."""
+    begin(connection)  # or the savepoint would be the transaction, and its release a commit
+    connection.execute("savepoint penstock_block")
+
+
+def release_block(connection: sqlite3.Connection) -> bool:
+    """Whether it is still there, and no longer: a savepoint is gone with its transaction."""
+    if not connection.in_transaction:
+        return False
+    try:
+        connection.execute("release penstock_block")
+    except sqlite3.OperationalError as error:
+        if "no such savepoint" in str(error):
+            return False
+        raise
+    return True
