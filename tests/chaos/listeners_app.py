@@ -31,7 +31,7 @@ def anybody(_: Request) -> Principal:
 
 async def serve(url: str) -> None:
     app = app_at(url)
-    limits = Limits(per_token=None, per_address=None, wrong_tokens=None)
+    limits = Limits(per_token=None, per_address=None, wrong_tokens=None, streams_each=1_000)
     config = uvicorn.Config(
         make_service(app, auth=anybody, limits=limits), log_level="critical", lifespan="off"
     )
