@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
-from alerts_kit import Looking, sink
 
+from alerts_kit import Looking, sink
 from penstock import Penstock
 from penstock.alerts.loading import parse
 from penstock.engine import Sample

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from alerts_kit import Looking, Sink, post_here, sink
 from runtime_kit import Flaky
 
+from alerts_kit import Looking, Sink, post_here, sink
 from penstock import EngineUnavailable, Penstock
 from penstock.alerts import couriers
 from penstock.alerts import sender as senders

@@ -8,9 +8,9 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Self
 
-from alerts_kit import SECRET
 from cli_kit import Run, loaded_shop, runner  # noqa: F401 - fixtures
 
+from alerts_kit import SECRET
 from penstock import Penstock
 from penstock.alerts.watch import AlertWatch
 
