@@ -39,5 +39,12 @@ async def test_no_two_templates_are_the_same_path(shop: Shop) -> None:
 
 
 @pytest.mark.timeout(180)
+async def test_every_path_allows_the_methods_that_the_document_has_for_it(shop: Shop) -> None:
+    document = (await shop.ask("GET", "/openapi.json", "ana")).json()
+    for path, operations in document["paths"].items():
+        refused = await shop.ask("OPTIONS", path.replace("{", "").replace("}", ""), "ana")
+        assert refused.headers["allow"] == ", ".join(sorted(method.upper() for method in operations)), path
+
+
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     fuzz(tmp_path, "-n", "4", "--phases", "fuzzing", "--seed", "33")

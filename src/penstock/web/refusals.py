@@ -178,12 +178,12 @@ async def on_http_exception(request: Request, error: Exception) -> JSONResponse:
 
 
 def _allowed(request: Request) -> set[str]:
-    """Of all routes that have this path."""
-    found: set[str] = set()
+    """Of the routes with the path that names this one most exactly: a word before any id."""
+    found: dict[str, set[str]] = {}
     for route in request.app.routes:
         if route.matches(request.scope)[0] is not Match.NONE:
-            found |= set(getattr(route, "methods", None) or ())
-    return found
+            found.setdefault(getattr(route, "path", ""), set()).update(getattr(route, "methods", None) or ())
+    return found[min(found, key=lambda path: path.count("{"))] if found else set()
 
 
 # By reference: a model for each of them on each route takes a second to build.
