@@ -17,7 +17,8 @@ $$;
 
 -- What waited past its expiry is cancelled; what was blocked past its deadline ends its wait, as it was told to.
 create function {schema}.expire(
-    most bigint, expired text, upstream_late text, upstream_missing text, at timestamptz default null) returns bigint
+    most bigint, expired text, upstream_late text, upstream_missing text, at timestamptz default null)
+returns table (job_id text, job_queue text, job_task text, job_owner text, job_state text, missed boolean)
 language plpgsql as $$
 declare
     moment constant timestamptz := coalesce(at, now());
@@ -30,6 +31,8 @@ begin
         select j.id from {schema}.jobs j
         where j.state in ('waiting', 'delayed') and j.expires_at <= moment
         order by j.expires_at limit most for update skip locked);
+    return query
+        select j.id::text, j.queue, j.task, j.owner, 'cancelled', false from {schema}.jobs j where j.id = any(past);
     -- Those who waited for these end with them, and have no deadline to pass any more.
     perform {schema}.ended(
         {schema}.finish(past, 'cancelled', array_fill(expired, array[cardinality(past)]), moment), moment);
@@ -37,6 +40,10 @@ begin
         select j.id from {schema}.jobs j where j.state = 'blocked' and j.deadline_at <= moment
         order by j.deadline_at limit most - cardinality(past) for update skip locked);
     if cardinality(blocked) > 0 then
+        return query
+            select j.id::text, j.queue, j.task, j.owner,
+                case j.at_deadline when 'skip' then 'cancelled' when 'fail' then 'failed' else 'waiting' end, true
+            from {schema}.jobs j where j.id = any(blocked);
         skipped := array(select j.id from {schema}.jobs j where j.id = any(blocked) and j.at_deadline = 'skip');
         failed := array(select j.id from {schema}.jobs j where j.id = any(blocked) and j.at_deadline = 'fail');
         perform {schema}.let_go(
@@ -47,6 +54,5 @@ begin
                 failed, 'failed', array_fill(upstream_missing, array[cardinality(failed)]), moment, upstream_missing),
             moment);
     end if;
-    return cardinality(past) + cardinality(blocked);
 end
 $$;
