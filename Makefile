@@ -100,6 +100,9 @@ bench: $(VENV)/.dev ## Measure enqueue, drain, latency and idle cost beside the 
 bench-http: $(VENV)/.dev ## Measure enqueueing over HTTP into PostgreSQL on one core, and kill the server in the middle
 	$(BIN)/python -m bench.http
 
+bench-metrics: $(VENV)/.dev ## Measure the drain with metrics and without, turn about
+	$(BIN)/python -m bench.metrics
+
 bench-scale: $(VENV)/.dev ## Measure the claim with 1 M waiting and 5 M finished jobs
 	$(BIN)/python -m bench.scale
 

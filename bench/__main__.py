@@ -17,12 +17,10 @@ from rich.console import Console
 from bench import drain, enqueue, idle, imports, latency, raw_postgres, raw_redis, raw_sqlite, wakeups
 from bench.bars import BARS
 from bench.peers import measure as peers
-from bench.places import PostgresStore, RedisStore, SqliteStore, Store, open_store
+from bench.places import ENGINES, PostgresStore, RedisStore, SqliteStore, Store, open_store
 from bench.samples import Samples
 from bench.size import FULL, QUICK, Size
 from bench.table import show
-
-ENGINES = ("sqlite", "postgres", "redis")
 
 
 def main() -> None:

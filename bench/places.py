@@ -126,6 +126,9 @@ return left
 Store = SqliteStore | PostgresStore | RedisStore
 
 
+ENGINES = ("sqlite", "postgres", "redis")
+
+
 def open_store(engine: str) -> Store:
     if engine == "sqlite":
         return SqliteStore()

@@ -68,7 +68,7 @@ def running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[
 
 
 def penstock_worker(
-    place: Place, *, slots: int, processes: int = 1, keep: bool = True
+    place: Place, *, slots: int, processes: int = 1, keep: bool = True, metrics: bool = True
 ) -> AbstractContextManager[Worker]:
     """A real `penstock worker`: a supervisor and its children."""
     command = [sys.executable, "-m", "penstock", "worker", "--app", "bench.worker_app:app"]
@@ -77,6 +77,7 @@ def penstock_worker(
         "BENCH_URL": place.url,
         "BENCH_SCHEMA": place.schema,
         "BENCH_KEEP": "yes" if keep else "no",
+        "PENSTOCK_METRICS": str(metrics).lower(),
         "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",  # of this checkout, whichever is installed
         "PENSTOCK_ACCEPT_UNSAFE": "persistence",  # that Redis keeps nothing on disk
     }

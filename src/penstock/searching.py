@@ -13,9 +13,12 @@ from penstock.model.job import Job
 from penstock.model.values import readable
 from penstock.tasks.registry import Registry
 
-MOST = 5_000  # jobs looked at for one page
+MOST = 5_000  # jobs looked at for one page …
+MOST_WHOLE = 2_000  # … and where their payloads are read
 STEP = 1_000
-WHOLE = 25  # of those at once that are read with their payloads: each may have a megabyte
+WHOLE = 25  # payloads read at once: each may have a megabyte …
+SMALL = 200  # … and so many where those before were small
+SMALL_CHARS = 100_000  # in a step
 MAX_ARGS = 5
 
 
@@ -52,9 +55,11 @@ class Searching:
         if args:
             self.check(where.task, args)
         found: list[Job] = []
-        step = WHOLE if args or where.payloads else STEP
-        for _ in range(MOST // step):
-            jobs = await self._engine.jobs(replace(where, payloads=step == WHOLE), step, after)
+        whole = bool(args) or where.payloads
+        step, left = (WHOLE, MOST_WHOLE) if whole else (STEP, MOST)
+        while left:
+            jobs = await self._engine.jobs(replace(where, payloads=whole), step, after)
+            left -= len(jobs)
             for job in jobs:
                 after = job.id
                 if fits(job, args, tag):
@@ -63,6 +68,7 @@ class Searching:
                         return Found(found, after)
             if len(jobs) < step:
                 return Found(found, None)
+            step = min(left, _step(jobs) if whole else STEP)
         return Found(found, after)
 
     def check(self, task_name: str | None, args: Mapping[str, str]) -> None:
@@ -78,6 +84,11 @@ class Searching:
             raise NotSearchable(f"jobs of task {task.name!r} can be found {by}: see searchable= of the task")
         if len(args) > MAX_ARGS:
             raise NotSearchable(f"a search takes at most {MAX_ARGS} arguments")
+
+
+def _step(before: Sequence[Job]) -> int:
+    """How many to read with their payloads, after these."""
+    return SMALL if sum(len(job.args_json) for job in before) < SMALL_CHARS else WHOLE
 
 
 def fits(job: Job, args: Mapping[str, str], tag: str | None = None) -> bool:

@@ -12,7 +12,7 @@ from penstock import InvalidOption, Job, Penstock, Secret, Unrecoverable
 from penstock.engine import JobFilter
 from penstock.model.redaction import MASK
 from penstock.ops import Ops
-from penstock.searching import MOST, NotSearchable
+from penstock.searching import MOST, MOST_WHOLE, WHOLE, NotSearchable
 
 
 @pytest.fixture(name="app")
@@ -101,33 +101,47 @@ async def test_a_search_by_anything_else_is_refused_without_telling_the_value(
     assert "4111" not in str(refused.value)
 
 
-async def test_a_page_looks_at_a_bounded_number_of_jobs(app: Penstock) -> None:
-    @app.task(searchable="order_id")
-    async def pay(order_id: int) -> None: ...
+@pytest.mark.parametrize(("args", "tag", "most"), [({"order_id": "2"}, None, MOST_WHOLE), ({}, "no", MOST)])
+async def test_a_page_looks_at_a_bounded_number_of_jobs(
+    app: Penstock, args: dict[str, str], tag: str | None, most: int
+) -> None:
+    engine = await endless(app)
+    page = await engine.ops.search(JobFilter(task="pay", payloads=bool(args)), args, tag=tag)
+    assert (list(page.jobs), page.next) == ([], f"job {most}")
+    assert sum(engine.asked) == most
+
+
+@pytest.mark.parametrize(("filler", "reads"), [("x" * 10_000, MOST_WHOLE // WHOLE), ("", 11)])
+async def test_a_search_reads_few_payloads_at_once_where_they_are_large(
+    app: Penstock, filler: str, reads: int
+) -> None:
+    engine = await endless(app, filler)
+    await engine.ops.search(JobFilter(task="pay"), {"order_id": "2"})
+    assert len(engine.asked) == reads
+
+
+async def endless(app: Penstock, filler: str = "") -> Endless:
+    @app.task(name="pay", searchable="order_id")
+    async def pay(order_id: int, filler: str) -> None: ...
 
     async with app:
-        await pay.aenqueue(1)
-        (job,) = await app.ops.jobs(JobFilter())
-        engine = Endless(job)
-        ops = Ops(engine, app.registry)  # type: ignore[arg-type]
-        page = await ops.search(JobFilter(task="pay"), {"order_id": "2"})
-    assert (list(page.jobs), page.next) == ([], f"job {MOST}")
-    assert engine.told == MOST
+        handle = await pay.aenqueue(1, filler)
+        return Endless(await app.ops.job(handle.id), app)
 
 
 class Endless:
     """An engine with more jobs than anybody could look at."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, app: Penstock) -> None:
         self._job = job
-        self.told = 0
+        self.asked: list[int] = []
+        self.ops = Ops(self, app.registry)  # type: ignore[arg-type]
 
     async def jobs(self, where: JobFilter, limit: int, after: str | None) -> list[Job]:
-        assert after == (f"job {self.told}" if self.told else None)
-        self.told += limit
-        return [
-            dataclasses.replace(self._job, id=f"job {self.told - limit + n}") for n in range(1, limit + 1)
-        ]
+        told = sum(self.asked)
+        assert after == (f"job {told}" if told else None)
+        self.asked.append(limit)
+        return [dataclasses.replace(self._job, id=f"job {told + n}") for n in range(1, limit + 1)]
 
 
 async def test_schedules_and_flows_show_no_secrets_and_jobs_still_get_them(app: Penstock) -> None:
