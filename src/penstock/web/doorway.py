@@ -30,7 +30,7 @@ from penstock.web.quotas import Quotas
 from penstock.web.rates import Rates
 from penstock.web.refusals import Refusal, limited
 from penstock.web.seats import Seats
-from penstock.web.shapes import Why
+from penstock.web.shapes.fields import Why
 
 Authenticate: TypeAlias = Callable[[Request], Principal | Awaitable[Principal | None] | None]
 

@@ -20,7 +20,8 @@ from penstock.web.doorway import Doorway
 from penstock.web.guard import need_of
 from penstock.web.refusals import Field, Refusal, invalid, on_penstock_error, on_validation_error
 from penstock.web.routes.enqueue import enqueue
-from penstock.web.shapes import NewJob, Text
+from penstock.web.shapes.fields import Text
+from penstock.web.shapes.jobs import NewJob
 
 _PATH = re.compile(r"/jobs/([^/]+)")
 _NEED = need_of(enqueue)

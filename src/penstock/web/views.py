@@ -11,7 +11,8 @@ from penstock.model.states import State
 from penstock.model.values import readable
 from penstock.web.keys import shown_key
 from penstock.web.refusals import Refusal
-from penstock.web.shapes import DeadView, JobView
+from penstock.web.shapes.dead import DeadView
+from penstock.web.shapes.jobs import JobView
 
 _TO_COME = (State.WAITING, State.DELAYED)
 

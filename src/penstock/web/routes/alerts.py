@@ -13,8 +13,7 @@ from penstock.web.doorway import Doorway, ops_of
 from penstock.web.guard import needs
 from penstock.web.pages import Limit
 from penstock.web.refusals import RESPONSES
-from penstock.web.shapes import AlertEntries, Alerts
-from penstock.web.sights import Rules, RuleView
+from penstock.web.shapes.alerts import AlertEntries, Alerts, Rules, RuleView
 
 
 def register(service: FastAPI) -> None:

@@ -13,7 +13,8 @@ from penstock.web.doorway import ops_of
 from penstock.web.guard import needs
 from penstock.web.pages import After, Limit
 from penstock.web.refusals import RESPONSES
-from penstock.web.shapes import AuditPage, DeedView, Instant, Text
+from penstock.web.shapes.audit import AuditPage, DeedView
+from penstock.web.shapes.fields import Instant, Text
 
 
 def register(service: FastAPI) -> None:

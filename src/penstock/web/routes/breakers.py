@@ -11,7 +11,8 @@ from penstock.model.breaker import BreakerState, Circuit
 from penstock.web.doorway import ops_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES, not_found
-from penstock.web.shapes import Breakers, BreakerSet, BreakerView, Why
+from penstock.web.shapes.breakers import Breakers, BreakerSet, BreakerView
+from penstock.web.shapes.fields import Why
 
 
 def register(service: FastAPI) -> None:

@@ -13,35 +13,24 @@ from penstock.model.access import Principal, Scope
 from penstock.model.errors import JobNotFound
 from penstock.model.job import DeadLetter
 from penstock.ops import Ops
-from penstock.web.bulk_shapes import (
-    CauseId,
-    CausesView,
-    DeadCauseView,
-    NewRemark,
-    RecoveredSomeView,
-    RecoverSome,
-    Remarks,
-    RemarkView,
-)
 from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.pages import After, Limit, following
 from penstock.web.refusals import RESPONSES, not_found
-from penstock.web.shapes import (
+from penstock.web.shapes.causes import CauseId, CausesView, DeadCauseView, RecoveredSomeView, RecoverSome
+from penstock.web.shapes.dead import (
     Bulk,
     BulkRecover,
     BulkRecovered,
     DeadCount,
     DeadPage,
     DeadView,
-    Instant,
-    Name,
     Purged,
     Recover,
     RecoveredView,
-    Text,
-    Why,
 )
+from penstock.web.shapes.fields import Instant, Name, Text, Why
+from penstock.web.shapes.remarks import NewRemark, Remarks, RemarkView
 from penstock.web.views import dead_view, owner_filter
 
 

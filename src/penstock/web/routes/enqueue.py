@@ -17,7 +17,8 @@ from penstock.web.doorway import Doorway, ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.keys import stored_key
 from penstock.web.refusals import RESPONSES, Field, Refusal, invalid, unavailable
-from penstock.web.shapes import Accepted, NewJob, Text
+from penstock.web.shapes.fields import Text
+from penstock.web.shapes.jobs import Accepted, NewJob
 
 # One template for both: OpenAPI knows no two that differ only in the names of their parts.
 QueueName = Annotated[str, Path(alias="id", description="The name of a queue")]

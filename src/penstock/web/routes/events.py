@@ -18,7 +18,7 @@ from penstock.web.following import END, Follower
 from penstock.web.guard import needs
 from penstock.web.origins import is_foreign
 from penstock.web.refusals import RESPONSES, Refusal, invalid, not_found
-from penstock.web.shapes import Name, Text
+from penstock.web.shapes.fields import Name, Text
 from penstock.web.stream import EventStream, May, all_events
 from penstock.web.views import owner_filter
 

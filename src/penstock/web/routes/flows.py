@@ -13,7 +13,8 @@ from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.pages import After, Limit, following
 from penstock.web.refusals import RESPONSES, not_found
-from penstock.web.shapes import FlowCancelledView, FlowDetail, FlowJobView, FlowPage, FlowView, Why
+from penstock.web.shapes.fields import Why
+from penstock.web.shapes.flows import FlowCancelledView, FlowDetail, FlowJobView, FlowPage, FlowView
 from penstock.web.views import job_view
 
 

@@ -13,8 +13,8 @@ from penstock.model.redaction import redacted
 from penstock.web.doorway import Doorway, ops_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES
-from penstock.web.shapes import HealthView, Probe
-from penstock.web.sights import Findings, FindingView, RefusedRow, RelayView
+from penstock.web.shapes.health import Findings, FindingView, HealthView, Probe
+from penstock.web.shapes.relay import RefusedRow, RelayView
 
 AWAY = 503
 

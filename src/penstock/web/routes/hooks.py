@@ -16,7 +16,7 @@ from penstock.web.doorway import Doorway
 from penstock.web.guard import needs
 from penstock.web.promptly import ANSWER_WITHIN, promptly
 from penstock.web.refusals import RESPONSES, Refusal, invalid
-from penstock.web.shapes import Heard
+from penstock.web.shapes.hooks import Heard
 
 KIND = "hook"
 _ANY_OBJECT: dict[str, Any] = {

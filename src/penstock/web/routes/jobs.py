@@ -13,23 +13,13 @@ from penstock.model.record import Record
 from penstock.model.states import State, Status
 from penstock.ops import Ops
 from penstock.searching import Found, NotSearchable
-from penstock.web.bulk_shapes import DeletedView
 from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.keys import stored_key
 from penstock.web.pages import After, Limit, following
 from penstock.web.refusals import RESPONSES, Field, invalid, not_found
-from penstock.web.shapes import (
-    CancelledView,
-    Instant,
-    JobPage,
-    JobView,
-    Name,
-    PromotedView,
-    RetriedView,
-    Text,
-    Why,
-)
+from penstock.web.shapes.fields import Instant, Name, Text, Why
+from penstock.web.shapes.jobs import CancelledView, DeletedView, JobPage, JobView, PromotedView, RetriedView
 from penstock.web.views import job_view, owner_filter
 
 _ARGS = "args."

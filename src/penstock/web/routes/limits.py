@@ -15,7 +15,8 @@ from penstock.web.doorway import ops_of
 from penstock.web.guard import needs
 from penstock.web.pages import Limit
 from penstock.web.refusals import RESPONSES
-from penstock.web.shapes import NO_NUL, BoundView, Lanes, Limits, LimitView, Text, storable
+from penstock.web.shapes.fields import NO_NUL, Text, storable
+from penstock.web.shapes.limits import BoundView, Lanes, Limits, LimitView
 
 Group = Annotated[str, Query(min_length=1, max_length=2 * MAX_TEXT, pattern=NO_NUL), AfterValidator(storable)]
 

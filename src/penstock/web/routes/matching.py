@@ -12,13 +12,13 @@ from penstock.matching import Sure
 from penstock.model.access import Principal, Scope
 from penstock.model.matched import Act
 from penstock.searching import NotSearchable
-from penstock.web.bulk_shapes import MatchingStep, PreviewView, StepView
 from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.keys import stored_key
 from penstock.web.refusals import RESPONSES, Field, invalid
 from penstock.web.routes.jobs import Asked, arguments
-from penstock.web.shapes import Name
+from penstock.web.shapes.fields import Name
+from penstock.web.shapes.matching import MatchingStep, PreviewView, StepView
 from penstock.web.views import job_view, owner_filter
 
 T = TypeVar("T")

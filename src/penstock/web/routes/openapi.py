@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 
 from penstock.model.access import Scope
 from penstock.web.guard import GuardedRoute, needs
-from penstock.web.shapes import Refused
+from penstock.web.shapes.refusals import Refused
 
 SECURITY = {"token": {"type": "http", "scheme": "bearer", "description": "penstock token create"}}
 

@@ -12,7 +12,8 @@ from penstock.ops import QueueRow
 from penstock.web.doorway import ops_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES
-from penstock.web.shapes import PausedView, Queues, QueueView, Why
+from penstock.web.shapes.fields import Why
+from penstock.web.shapes.queues import PausedView, Queues, QueueView
 
 
 def register(service: FastAPI) -> None:

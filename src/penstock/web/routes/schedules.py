@@ -12,17 +12,9 @@ from penstock.timetable import Entry, Lane
 from penstock.web.doorway import ops_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES
-from penstock.web.shapes import (
-    Fired,
-    Instant,
-    RunView,
-    ScheduleDetail,
-    Schedules,
-    ScheduleView,
-    TickView,
-    Why,
-)
-from penstock.web.sights import PlannedView, PlanView, SeamView
+from penstock.web.shapes.fields import Instant, Why
+from penstock.web.shapes.plans import PlannedView, PlanView, SeamView
+from penstock.web.shapes.schedules import Fired, RunView, ScheduleDetail, Schedules, ScheduleView, TickView
 
 SPANS = {"day": timedelta(days=1), "week": timedelta(days=7)}
 

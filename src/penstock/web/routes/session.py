@@ -13,7 +13,8 @@ from penstock.web.auth import cookie_name
 from penstock.web.doorway import Doorway, principal_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES
-from penstock.web.shapes import Said, SessionView
+from penstock.web.shapes.fields import Said
+from penstock.web.shapes.session import SessionView
 
 
 class Enter(Said):

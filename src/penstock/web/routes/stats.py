@@ -14,8 +14,9 @@ from penstock.telemetry.prometheus import CONTENT_TYPE, prometheus_text
 from penstock.web.doorway import Doorway, ops_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES
-from penstock.web.shapes import Name, SeriesView, StatsView
-from penstock.web.sights import Gauges, LatelyView
+from penstock.web.shapes.fields import Name
+from penstock.web.shapes.gauges import Gauges, LatelyView
+from penstock.web.shapes.stats import SeriesView, StatsView
 
 
 def register(service: FastAPI) -> None:

@@ -10,7 +10,7 @@ from penstock.model.access import Scope
 from penstock.web.doorway import ops_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES, not_found
-from penstock.web.shapes import Tasks, TaskView
+from penstock.web.shapes.tasks import Tasks, TaskView
 
 
 def register(service: FastAPI) -> None:

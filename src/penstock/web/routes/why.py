@@ -14,7 +14,7 @@ from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES, not_found
 from penstock.web.routes.jobs import seen
-from penstock.web.shapes import EffectView, ExplanationView, LoggedView, StoryView
+from penstock.web.shapes.story import EffectView, ExplanationView, LoggedView, StoryView
 
 SHOWN = ("type", "message", "code", "class", "attempt", "at", "ran_for", "worker", "note")
 PRIVATE = ("traceback", "causes")

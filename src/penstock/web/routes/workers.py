@@ -13,7 +13,8 @@ from penstock.model.job import Job
 from penstock.web.doorway import ops_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES
-from penstock.web.shapes import LostView, OrderedView, RunningView, Why, Workers, WorkerView
+from penstock.web.shapes.fields import Why
+from penstock.web.shapes.workers import LostView, OrderedView, RunningView, Workers, WorkerView
 
 
 def register(service: FastAPI) -> None:

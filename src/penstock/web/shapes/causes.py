@@ -1,0 +1,45 @@
+"""Dead letters by what killed them, over HTTP."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from penstock.web.shapes.fields import Count, Id, Rate, Why
+
+CauseId = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+
+
+class DeadCauseView(BaseModel):
+    """Dead letters that are alike: the same task and the same error, but for what differs in each."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: str
+    task: str
+    error: str
+    latest: str
+    count: Count
+    first_at: datetime
+    last_at: datetime
+    by_hour: list[int]  # of the last day, the oldest first
+
+
+class CausesView(BaseModel):
+    causes: list[DeadCauseView]  # the most frequent first
+    more: bool  # only the newest dead letters were looked at
+
+
+class RecoverSome(Why):
+    """Just these dead letters."""
+
+    job_ids: Annotated[list[Id], Field(min_length=1, max_length=200)]
+    rate: Rate = 50.0
+
+
+class RecoveredSomeView(BaseModel):
+    job_ids: list[str]  # of the new jobs
+    already: Count
+    gone: Count  # there is no such dead letter, or it is somebody else's
