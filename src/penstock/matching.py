@@ -98,7 +98,7 @@ class Matching:
         after: str | None = None,
         done: int = 0,
         rate: float = RECOVER_RATE,
-        reason: str = "cancelled by an operator",
+        reason: str | None = None,
     ) -> Step:
         """Act on the next of those that were previewed and are as they were.
 
@@ -114,7 +114,7 @@ class Matching:
             change.before = {"cut_off": sure.cut_off, "confirmed": sure.count, "after": after}
             async for page in self._pages(act, where, args, tag, sure.cut_off, after):
                 delay = (done + good) / rate
-                good += await self._do(act, page.jobs, reason, delay, rate)
+                good += await self._do(act, page.jobs, reason or "cancelled by an operator", delay, rate)
                 found += len(page.jobs)
                 following = page.next
                 looked += 1

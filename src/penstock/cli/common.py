@@ -13,6 +13,7 @@ from penstock.app import Penstock
 from penstock.audit import Actor
 from penstock.model.errors import InvalidOption, PenstockError
 from penstock.model.names import check_text
+from penstock.model.states import State
 from penstock.ops import Ops
 from penstock.runtime.child import described
 from penstock.tasks.loading import find_ref, load_app
@@ -28,6 +29,15 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for program
 QueueOption = Annotated[str | None, typer.Option("--queue", "-q", help="Only this queue")]
 TaskOption = Annotated[str | None, typer.Option("--task", "-t", help="Only this task")]
 WhyOption = Annotated[str | None, typer.Option("--reason", help="Why; it is in the audit log")]
+StateOption = Annotated[State | None, typer.Option("--state", "-s", help="Only this state")]
+OwnerOption = Annotated[str | None, typer.Option(help="Only this owner's")]
+KeyOption = Annotated[str | None, typer.Option(help="Only this idempotency key")]
+TagOption = Annotated[str | None, typer.Option(help="Only with this tag")]
+CreatedOption = Annotated[str | None, typer.Option("--since", help="Created in the last 30s, 15m, 2h, 7d")]
+ArgOption = Annotated[
+    list[str] | None,
+    typer.Option("--arg", metavar="NAME=VALUE", help="Only with this argument; see searchable= of a task"),
+]
 AfterOption = Annotated[str | None, typer.Option(help="The last id of the page before")]
 LimitOption = Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Rows at most")]
 

@@ -13,9 +13,15 @@ from penstock.cli import common, story
 from penstock.cli.common import (
     AfterOption,
     AppOption,
+    ArgOption,
+    CreatedOption,
     JsonOption,
+    KeyOption,
     LimitOption,
+    OwnerOption,
     QueueOption,
+    StateOption,
+    TagOption,
     TaskOption,
     command,
     load,
@@ -64,19 +70,15 @@ def jobs(
     app: AppOption = None,
     queue: QueueOption = None,
     task: TaskOption = None,
-    state: Annotated[State | None, typer.Option("--state", "-s", help="Only this state")] = None,
-    owner: Annotated[str | None, typer.Option(help="Only this owner's")] = None,
-    key: Annotated[str | None, typer.Option(help="Only this idempotency key")] = None,
-    since: Annotated[str | None, typer.Option(help="Created in the last 30s, 15m, 2h, 7d")] = None,
+    state: StateOption = None,
+    owner: OwnerOption = None,
+    key: KeyOption = None,
+    since: CreatedOption = None,
     parked: Annotated[
         bool, typer.Option("--parked", help="Only what waits for a worker that can run it")
     ] = False,
-    arg: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--arg", metavar="NAME=VALUE", help="Only with this argument; see searchable= of a task"
-        ),
-    ] = None,
+    tag: TagOption = None,
+    arg: ArgOption = None,
     limit: LimitOption = 50,
     after: AfterOption = None,
     as_json: JsonOption = False,
@@ -92,17 +94,17 @@ def jobs(
         parked=True if parked else None,
     )
     found, more = with_ops(
-        app, lambda ops: _found(ops, where, common.pairs("--arg", arg or ()), limit, after)
+        app, lambda ops: _found(ops, where, common.pairs("--arg", arg or ()), tag, limit, after)
     )
     if as_json:
         print_json([job_json(j) for j in found])
-        if arg and more:
+        if (arg or tag) and more:
             hint(f"More may match: add --after {more}")
         return
     print_table(
         ("id", "state", "task", "queue", "attempt", "created", "note"),
         [_job_row(j) for j in found],
-        _no_jobs(where, app) if not arg else "None found yet." if more else "No jobs match.",
+        _no_jobs(where, app) if not (arg or tag) else "None found yet." if more else "No jobs match.",
         spare=("queue", "created", "attempt"),
     )
     if more:
@@ -110,10 +112,10 @@ def jobs(
 
 
 async def _found(
-    ops: Ops, where: JobFilter, args: Mapping[str, str], limit: int, after: str | None
+    ops: Ops, where: JobFilter, args: Mapping[str, str], tag: str | None, limit: int, after: str | None
 ) -> tuple[Sequence[Job], str | None]:
-    if args:
-        return await ops.search(where, args, limit, after)
+    if args or tag:
+        return await ops.search(where, args, limit, after, tag=tag)
     found = await ops.jobs(where, limit, after)
     return found, found[-1].id if len(found) == limit else None
 

@@ -12,6 +12,7 @@ import typer
 
 from penstock.cli import (
     alerts,
+    bulk,
     dev,
     dlq,
     doctor,
@@ -66,6 +67,7 @@ for group in (
     tables,
     doctor,
     operate,
+    bulk,
     tokens,
 ):
     group.register(app)

@@ -74,7 +74,7 @@ async def step(request: Request, act: Act, wish: MatchingStep) -> StepView:
             after=wish.after,
             done=wish.done,
             rate=wish.rate,
-            reason=wish.reason or "cancelled by an operator",
+            reason=wish.reason,
         )
     )
     return StepView(**done._asdict())
