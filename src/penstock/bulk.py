@@ -47,7 +47,7 @@ class Bulk:
             after = page[-1].job_id
             ids += [letter.job_id for letter in page if cause in (None, cause_of(letter))]
             if seen > MOST:
-                raise ActionRefused(f"more than {MOST:,} dead letters match; narrow it down")
+                raise ActionRefused(f"more than {MOST:,} dead letters to look at; narrow it down")
         return Chosen(tuple(ids), _word(action, ids))
 
     async def recover(

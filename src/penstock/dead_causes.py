@@ -14,7 +14,7 @@ from penstock.model.job import DeadLetter
 from penstock.model.likeness import likeness
 from penstock.paging import MAX_PAGE
 
-LOOKED_AT = 2_000  # dead letters, the newest
+LOOKED_AT = 2_000  # dead letters, in one look
 HOURS = 24
 
 
@@ -33,8 +33,11 @@ class Cause:
 
 
 class Causes(NamedTuple):
+    """Those among the dead letters of one look."""
+
     causes: Sequence[Cause]  # the most frequent first
-    more: bool  # there are more dead letters than were looked at
+    looked: int  # dead letters
+    next: str | None  # the `after` of the look that follows; None: that were all
 
 
 class Found(NamedTuple):
@@ -44,31 +47,47 @@ class Found(NamedTuple):
     next: str | None
 
 
+class Named(NamedTuple):
+    """The ids of dead letters, as far as one look goes."""
+
+    ids: Sequence[str]
+    next: str | None
+
+
 class DeadCauses:
-    """A bounded look at dead letters; the same over every engine."""
+    """Bounded looks at dead letters; the same over every engine."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def all(self, where: DeadFilter) -> Causes:
-        """Every cause among the newest dead letters that match."""
+    async def all(self, where: DeadFilter, after: str | None = None) -> Causes:
+        """Every cause among the next dead letters that match; `after` is the `next` of the look before."""
         now = (await self._engine.due_schedules(0)).now
         found: dict[str, Cause] = {}
         seen = 0
-        async for letter in self._letters(replace(where, payloads=False), None, LOOKED_AT + 1):
+        async for letter in self._letters(replace(where, payloads=False), _checked(after), LOOKED_AT):
             seen += 1
-            if seen <= LOOKED_AT:
-                _add(found, letter, now)
+            after = letter.job_id
+            _add(found, letter, now)
         causes = sorted(found.values(), key=lambda cause: (-cause.count, cause.id))
-        return Causes(causes, seen > LOOKED_AT)
+        return Causes(causes, seen, after if seen == LOOKED_AT else None)
+
+    async def ids(self, where: DeadFilter, cause: str | None, after: str | None = None) -> Named:
+        """The ids among the next dead letters that match, newest first, as `all`."""
+        found: list[str] = []
+        seen = 0
+        async for letter in self._letters(replace(where, payloads=False), _checked(after), LOOKED_AT):
+            seen += 1
+            after = letter.job_id
+            if cause in (None, cause_of(letter)):
+                found.append(letter.job_id)
+        return Named(found, after if seen == LOOKED_AT else None)
 
     async def page(self, where: DeadFilter, cause: str, limit: int, after: str | None) -> Found:
         """The dead letters of one cause, newest first; `after` is the `next` of the page before."""
-        if after is not None and not is_id(after):
-            raise InvalidOption("`after` takes the `next` of the page before")
         found: list[DeadLetter] = []
         seen = 0
-        async for letter in self._letters(where, after, LOOKED_AT):
+        async for letter in self._letters(where, _checked(after), LOOKED_AT):
             seen += 1
             after = letter.job_id
             if cause_of(letter) == cause:
@@ -88,6 +107,12 @@ class DeadCauses:
                 return
             left -= step
             after = page[-1].job_id
+
+
+def _checked(after: str | None) -> str | None:
+    if after is not None and not is_id(after):
+        raise InvalidOption("`after` takes the `next` of the page before")
+    return after
 
 
 def cause_of(letter: DeadLetter) -> str:

@@ -85,12 +85,17 @@ class DeadLetters:
             )
         return Recovered(new, already=new != asked)
 
-    async def recover_some(self, ids: Sequence[str], rate: float = RECOVER_RATE) -> RecoveredSome:
-        """Recover just these, due at `rate` jobs per second; what is not there any more is left out."""
+    async def recover_some(
+        self, ids: Sequence[str], rate: float = RECOVER_RATE, *, behind: int = 0
+    ) -> RecoveredSome:
+        """Recover just these, due at `rate` jobs per second; what is not there any more is left out.
+
+        `behind` is how many of the same wish are due before them.
+        """
         if not 0 < rate <= 100_000:
             raise InvalidOption(f"rate must be more than 0 jobs per second, not {rate!r}")
         wanted = [
-            Recovery(dead, new_id(), None, min(n / rate, MAX_SECONDS))
+            Recovery(dead, new_id(), None, min((behind + n) / rate, MAX_SECONDS))
             for n, dead in enumerate(dict.fromkeys(filter(is_id, ids)))
         ]
         async with self.audit.action("dead letters recover", f"{len(wanted)} by their ids") as change:
@@ -136,6 +141,15 @@ class DeadLetters:
         async with self.audit.action("dead letter purge", job_id) as change:
             change.before = {"task": letter.task, "reason": letter.reason, "failed_at": letter.failed_at}
             await self._engine.remove_dead_letters([job_id])
+
+    async def purge_some(self, ids: Sequence[str]) -> int:
+        """Remove just these; how many. Their jobs cannot be recovered any more."""
+        wanted = list(dict.fromkeys(filter(is_id, ids)))
+        async with self.audit.action("dead letters purge", f"{len(wanted)} by their ids") as change:
+            change.before = {"dead_letters": wanted}
+            removed = await self._engine.remove_dead_letters(wanted)
+            change.after = {"removed": removed}
+        return removed
 
     def _payload(self, letter: DeadLetter, args: Mapping[str, Any]) -> str:
         wanted = self._veil.filled_in(letter.task, args, letter.args_json)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -17,26 +18,35 @@ from penstock.model.ids import is_id
 from penstock.model.job import Job
 from penstock.model.matched import STATES, Act, is_for
 from penstock.model.states import State
-from penstock.searching import Searching, fits
+from penstock.model.tally import Tally
+from penstock.searching import Fit, Searching, fits
 from penstock.tasks.ids import new_id
 from penstock.veil import Veil
 
-COUNTED = 10_000  # beyond that it is said that there are more
 EXAMPLES = 3
 PAGE = 200
 STEP = 5  # pages that one step looks at
-LOOKS = 100  # pages that a preview looks at
+COUNTED = 1_000  # jobs at once that are only counted …
+LOOK = 3_000  # … and in one look, which is to answer at once
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What an action would be done to, and the word by which somebody says that this is meant."""
+    """What an action would be done to, as far as it is counted.
+
+    Once all are, `confirm` is the word by which somebody says that this is meant.
+    """
 
     cut_off: datetime
-    count: int
-    more: bool  # and more than that
-    examples: Sequence[Job]
-    confirm: str
+    by_state: Mapping[State, int]  # with those of the looks before
+    examples: Sequence[Job]  # the first few, in the look that meets them
+    next: str | None  # the `after` of the look that follows; None: all are counted
+    confirm: str | None
+
+    @property
+    def count(self) -> int:
+        """How many, exactly where there is no `next`."""
+        return sum(self.by_state.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +68,7 @@ class Step(NamedTuple):
 
 class _Page(NamedTuple):
     jobs: list[Job]
+    read: int  # with those that are not meant
     next: str | None
 
 
@@ -70,31 +81,45 @@ class Matching:
         self._searching = searching
         self._veil = veil
 
-    async def preview(
-        self, act: Act, where: JobFilter, args: Mapping[str, str], tag: str | None = None
-    ) -> Preview:
-        """Look at what matches now; nothing that comes or changes later will be acted on."""
-        cut_off = (await self._engine.due_schedules(0)).now
-        count, looked, examples = 0, 0, list[Job]()
-        more = False
-        async for page in self._pages(act, where, args, tag, cut_off, None):
-            looked += 1
-            count += len(page.jobs)
-            examples += page.jobs[: EXAMPLES - len(examples)]
-            more = page.next is not None
-            if more and (count >= COUNTED or looked >= LOOKS):
+    async def preview(self, act: Act, where: JobFilter, fit: Fit, after: str | None = None) -> Preview:
+        """Look at what matches now; nothing that comes or changes later will be acted on.
+
+        A look is bounded: where there is a `next` the counting goes on with it, as of the same moment.
+        """
+        before = await self._tally(after)
+        counted, examples = Counter(before.by_state), list[Job]()
+        looked, place = 0, before.place or None
+        at_once = PAGE if fit.args else COUNTED
+        async for page in self._pages(act, where, fit, before.cut_off, place, at_once):
+            examples += page.jobs[: max(0, EXAMPLES - counted.total())]
+            counted.update(job.state for job in page.jobs)
+            looked, place = looked + page.read, page.next
+            if looked >= LOOK:
                 break
-        confirm = _word(act, where, args, tag, cut_off, count)
-        return Preview(cut_off, count, more, self._veil.over_all(examples), confirm)
+        else:
+            place = None
+        following = Tally(before.cut_off, place, counted).text() if place else None
+        confirm = None if place else _word(act, where, fit, before.cut_off, counted.total())
+        return Preview(before.cut_off, counted, await self._shown(examples, where), following, confirm)
+
+    async def _shown(self, examples: Sequence[Job], where: JobFilter) -> Sequence[Job]:
+        """With their payloads where those are asked for: of all that are counted they are not read."""
+        if where.payloads:
+            examples = [await self._engine.get(job.id) or job for job in examples]
+        return self._veil.over_all(examples)
+
+    async def _tally(self, after: str | None) -> Tally:
+        if after is not None:
+            return Tally.read(after)
+        return Tally((await self._engine.due_schedules(0)).now, "", {})
 
     async def step(
         self,
         act: Act,
         where: JobFilter,
-        args: Mapping[str, str],
+        fit: Fit,
         sure: Sure,
         *,
-        tag: str | None = None,
         after: str | None = None,
         done: int = 0,
         rate: float = RECOVER_RATE,
@@ -104,15 +129,15 @@ class Matching:
 
         `done` is how many the steps before have done: failed jobs come back `rate` per second.
         """
-        if sure.confirm != _word(act, where, args, tag, sure.cut_off, sure.count):
+        if sure.confirm != _word(act, where, fit, sure.cut_off, sure.count):
             raise ActionRefused("this is not what was confirmed; nothing was done, look again")
         if not 0 < rate <= 100_000:
             raise InvalidOption(f"rate must be more than 0 jobs per second, not {rate!r}")
         good = found = looked = 0
         following = after
-        async with self._audit.action(f"jobs {act}", _target(where, args, tag)) as change:
+        async with self._audit.action(f"jobs {act}", _target(where, fit)) as change:
             change.before = {"cut_off": sure.cut_off, "confirmed": sure.count, "after": after}
-            async for page in self._pages(act, where, args, tag, sure.cut_off, after):
+            async for page in self._pages(act, where, fit, sure.cut_off, after, PAGE):
                 delay = (done + good) / rate
                 good += await self._do(act, page.jobs, reason or "cancelled by an operator", delay, rate)
                 found += len(page.jobs)
@@ -127,29 +152,28 @@ class Matching:
         self,
         act: Act,
         where: JobFilter,
-        args: Mapping[str, str],
-        tag: str | None,
+        fit: Fit,
         cut_off: datetime,
         after: str | None,
+        most: int,
     ) -> AsyncIterator[_Page]:
-        """State by state, newest first; never more than a page at once is held."""
-        if args:
-            self._searching.check(where.task, args)
+        """State by state, newest first; never more than `most` are held at once."""
+        self._searching.check(where.task, fit.args)
         states = [state for state in STATES[act] if where.state in (None, state)]
         state, cursor = _place(after, states)
         while state is not None:
-            wanted = replace(where, state=state, payloads=where.payloads or bool(args))
-            jobs = await self._engine.jobs(wanted, PAGE, cursor)
-            fit = [
+            wanted = replace(where, state=state, payloads=bool(fit.args))
+            jobs = await self._engine.jobs(wanted, most, cursor)
+            meant = [
                 job
                 for job in jobs
-                if is_for(act, job, cut_off, any_state=where.state is None) and fits(job, args, tag)
+                if is_for(act, job, cut_off, any_state=where.state is None) and fits(job, fit)
             ]
-            if len(jobs) == PAGE:
+            if len(jobs) == most:
                 cursor = jobs[-1].id
             else:
                 state, cursor = _following(state, states), None
-            yield _Page(fit, None if state is None else f"{state}:{cursor or ''}")
+            yield _Page(meant, len(jobs), None if state is None else f"{state}:{cursor or ''}")
 
     async def _do(self, act: Act, jobs: Sequence[Job], reason: str, delay: float, rate: float) -> int:
         ids = [job.id for job in jobs]
@@ -181,7 +205,7 @@ def _place(after: str | None, states: Sequence[State]) -> tuple[State | None, st
         return (states[0] if states else None), None
     name, _, cursor = after.partition(":")
     if name not in states or (cursor and not is_id(cursor)):
-        raise InvalidOption("`after` takes the `next` of the step before")
+        raise ActionRefused("`after` takes the `next` of the look, or step, before; look again")
     return State(name), cursor or None
 
 
@@ -190,20 +214,11 @@ def _following(state: State, states: Sequence[State]) -> State | None:
     return states[at] if at < len(states) else None
 
 
-def _target(where: JobFilter, args: Mapping[str, str], tag: str | None) -> str:
-    by = [f"args.{name} {value}" for name, value in args.items()]
-    return ", ".join([told(where), *([f"tag {tag}"] if tag else []), *by])
+def _target(where: JobFilter, fit: Fit) -> str:
+    return ", ".join([told(where), *([str(fit)] if fit else [])])
 
 
-def _word(
-    act: Act, where: JobFilter, args: Mapping[str, str], tag: str | None, cut_off: datetime, count: int
-) -> str:
-    seen = [
-        act,
-        asdict(replace(where, payloads=True)),
-        dict(args),
-        tag,
-        cut_off.astimezone(UTC).isoformat(),
-        count,
-    ]
+def _word(act: Act, where: JobFilter, fit: Fit, cut_off: datetime, count: int) -> str:
+    at = cut_off.astimezone(UTC).isoformat()
+    seen = [act, asdict(replace(where, payloads=True)), asdict(fit), at, count]
     return hashlib.sha256(json.dumps(seen, sort_keys=True, default=str).encode()).hexdigest()[:16]

@@ -55,7 +55,7 @@ from penstock.paging import MAX_PAGE
 from penstock.paging import cursor as _cursor
 from penstock.paging import page as _page
 from penstock.remarks import Remarks
-from penstock.searching import Found, Searching
+from penstock.searching import Fit, Found, Searching
 from penstock.sessions import Sessions
 from penstock.tasks.registry import Registry
 from penstock.telemetry.metrics import Metrics
@@ -222,19 +222,11 @@ class Ops(DeadLetters):
         """One page of jobs, newest first; `after` is the last id of the page before."""
         return self._veil.over_all(await self._engine.jobs(where, _page(limit), _cursor(after)))
 
-    async def search(
-        self,
-        where: JobFilter,
-        args: Mapping[str, str],
-        limit: int = 50,
-        after: str | None = None,
-        *,
-        tag: str | None = None,
-    ) -> Found:
+    async def search(self, where: JobFilter, fit: Fit, limit: int = 50, after: str | None = None) -> Found:
         """Jobs by a tag, or of one task by its searchable arguments, newest first; `after` is the page
         before's `next`.
         """
-        found = await self._searching.page(where, args, _page(limit), _cursor(after), tag=tag)
+        found = await self._searching.page(where, fit, _page(limit), _cursor(after))
         return found._replace(jobs=self._veil.over_all(found.jobs))
 
     async def retry(self, job_id: str) -> Retried:

@@ -1,10 +1,10 @@
-"""Finding jobs by their tags, and by arguments that their task declares searchable: a bounded look."""
+"""Finding jobs by what no index tells, such as their tags or searchable arguments: a bounded look."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from penstock.engine import NOT_READ, Engine, JobFilter
@@ -26,6 +26,25 @@ class NotSearchable(InvalidOption):
     """Jobs cannot be found by this; says by what they can. Never tells the value."""
 
 
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What is asked of each job beside a filter."""
+
+    args: Mapping[str, str] = field(default_factory=dict)  # these arguments, as text
+    tag: str | None = None
+    recovered: bool | None = None  # made anew as another job, or not
+
+    def __bool__(self) -> bool:
+        return bool(self.args) or self.tag is not None or self.recovered is not None
+
+    def __str__(self) -> str:
+        """In words."""
+        said = [f"tag {self.tag}"] if self.tag else []
+        if self.recovered is not None:
+            said.append("recovered" if self.recovered else "not recovered")
+        return ", ".join([*said, *(f"args.{name} {value}" for name, value in self.args.items())])
+
+
 class Found(NamedTuple):
     """One page. It can be short, or empty, and there still be more: then `next` says where to go on."""
 
@@ -40,29 +59,18 @@ class Searching:
         self._engine = engine
         self._registry = registry
 
-    async def page(
-        self,
-        where: JobFilter,
-        args: Mapping[str, str],
-        limit: int,
-        after: str | None = None,
-        *,
-        tag: str | None = None,
-    ) -> Found:
-        """The jobs whose arguments are these, as text, and that have this tag; `after` is the `next` of the
-        page before.
-        """
-        if args:
-            self.check(where.task, args)
+    async def page(self, where: JobFilter, fit: Fit, limit: int, after: str | None = None) -> Found:
+        """The jobs that fit; `after` is the `next` of the page before."""
+        self.check(where.task, fit.args)
         found: list[Job] = []
-        whole = bool(args) or where.payloads
+        whole = bool(fit.args) or where.payloads
         step, left = (WHOLE, MOST_WHOLE) if whole else (STEP, MOST)
         while left:
             jobs = await self._engine.jobs(replace(where, payloads=whole), step, after)
             left -= len(jobs)
             for job in jobs:
                 after = job.id
-                if fits(job, args, tag):
+                if fits(job, fit):
                     found.append(job if where.payloads else replace(job, args_json=NOT_READ))
                     if len(found) == limit:
                         return Found(found, after)
@@ -73,6 +81,8 @@ class Searching:
 
     def check(self, task_name: str | None, args: Mapping[str, str]) -> None:
         """NotSearchable where its jobs cannot be found by these."""
+        if not args:
+            return
         if task_name is None:
             raise NotSearchable("a search by arguments needs the task: its declaration says by which")
         task = self._registry.get(task_name)
@@ -91,15 +101,17 @@ def _step(before: Sequence[Job]) -> int:
     return SMALL if sum(len(job.args_json) for job in before) < SMALL_CHARS else WHOLE
 
 
-def fits(job: Job, args: Mapping[str, str], tag: str | None = None) -> bool:
-    """Whether the arguments of a job are these, as text, and it has this tag."""
-    if tag is not None and tag not in job.tags:
+def fits(job: Job, fit: Fit) -> bool:
+    """Whether a job is as asked."""
+    if fit.tag is not None and fit.tag not in job.tags:
         return False
-    if not args:
+    if fit.recovered not in (None, job.recovered_as is not None):
+        return False
+    if not fit.args:
         return True
     payload = readable(job.args_json)
     return isinstance(payload, dict) and all(
-        name in payload and _text(payload[name]) == value for name, value in args.items()
+        name in payload and _text(payload[name]) == value for name, value in fit.args.items()
     )
 
 

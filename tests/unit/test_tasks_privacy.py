@@ -12,7 +12,7 @@ from penstock import InvalidOption, Job, Penstock, Secret, Unrecoverable
 from penstock.engine import JobFilter
 from penstock.model.redaction import MASK
 from penstock.ops import Ops
-from penstock.searching import MOST, MOST_WHOLE, WHOLE, NotSearchable
+from penstock.searching import MOST, MOST_WHOLE, WHOLE, Fit, NotSearchable
 
 
 @pytest.fixture(name="app")
@@ -74,7 +74,7 @@ async def test_jobs_are_found_by_searchable_arguments(app: Penstock) -> None:
         await pay.aenqueue(8, "a", "4111")
 
         async def found(**args: str) -> list[str]:
-            page = await app.ops.search(JobFilter(task="pay"), args)
+            page = await app.ops.search(JobFilter(task="pay"), Fit(args))
             assert page.next is None
             assert all(job.args["card"] == MASK for job in page.jobs)
             return [job.id for job in page.jobs]
@@ -83,8 +83,10 @@ async def test_jobs_are_found_by_searchable_arguments(app: Penstock) -> None:
         assert await found(order_id="7", kind="a") == [wanted[0].id]
         assert await found(paid="true") == [wanted[1].id]
         assert await found(order_id="07") == []
-        first = await app.ops.search(JobFilter(task="pay"), {"order_id": "7"}, limit=1)
-        second = await app.ops.search(JobFilter(task="pay"), {"order_id": "7"}, limit=1, after=first.next)
+        first = await app.ops.search(JobFilter(task="pay"), Fit({"order_id": "7"}), limit=1)
+        second = await app.ops.search(
+            JobFilter(task="pay"), Fit({"order_id": "7"}), limit=1, after=first.next
+        )
         assert [job.id for page in (first, second) for job in page.jobs] == [wanted[1].id, wanted[0].id]
 
 
@@ -97,7 +99,7 @@ async def test_a_search_by_anything_else_is_refused_without_telling_the_value(
 
     async with app:
         with pytest.raises(NotSearchable) as refused:
-            await app.ops.search(where, {"card": "4111"})
+            await app.ops.search(where, Fit({"card": "4111"}))
     assert "4111" not in str(refused.value)
 
 
@@ -106,7 +108,7 @@ async def test_a_page_looks_at_a_bounded_number_of_jobs(
     app: Penstock, args: dict[str, str], tag: str | None, most: int
 ) -> None:
     engine = await endless(app)
-    page = await engine.ops.search(JobFilter(task="pay", payloads=bool(args)), args, tag=tag)
+    page = await engine.ops.search(JobFilter(task="pay", payloads=bool(args)), Fit(args, tag))
     assert (list(page.jobs), page.next) == ([], f"job {most}")
     assert sum(engine.asked) == most
 
@@ -116,7 +118,7 @@ async def test_a_search_reads_few_payloads_at_once_where_they_are_large(
     app: Penstock, filler: str, reads: int
 ) -> None:
     engine = await endless(app, filler)
-    await engine.ops.search(JobFilter(task="pay"), {"order_id": "2"})
+    await engine.ops.search(JobFilter(task="pay"), Fit({"order_id": "2"}))
     assert len(engine.asked) == reads
 
 

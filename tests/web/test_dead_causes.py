@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from penstock import Unrecoverable
 from penstock.model.likeness import likeness
 from web.kit import Shop
 
@@ -35,12 +36,8 @@ async def test_dead_letters_are_told_by_cause_and_a_cause_lists_its_own(shop: Sh
     dead = [await shop.dead("ana"), await shop.dead()]
     told = (await shop.ask("GET", "/dead-letters/causes", "reader")).json()
     (cause,) = told["causes"]
-    assert (cause["task"], cause["error"], cause["count"], told["more"]) == (
-        "fail",
-        "Unrecoverable: no such order",
-        2,
-        False,
-    )
+    assert (cause["task"], cause["error"], cause["count"]) == ("fail", "Unrecoverable: no such order", 2)
+    assert (told["looked"], told["next"]) == (2, None)
     assert (cause["latest"], sum(cause["by_hour"])) == (dead[1], 2)
     listed = (await shop.ask("GET", f"/dead-letters?cause={cause['id']}&limit=1")).json()
     assert [letter["job_id"] for letter in listed["dead_letters"]] == [dead[1]]
@@ -49,6 +46,47 @@ async def test_dead_letters_are_told_by_cause_and_a_cause_lists_its_own(shop: Sh
     assert (await shop.ask("GET", f"/dead-letters?cause={'0' * 16}")).json()["dead_letters"] == []
     own = (await shop.ask("GET", "/dead-letters/causes", "ana")).json()["causes"]
     assert [each["count"] for each in own] == [1]
+
+
+async def test_no_cause_is_hidden_behind_many_of_another_and_each_look_is_bounded(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.dead_causes.LOOKED_AT", 2)
+
+    @shop.app.task(name="refuse")
+    async def refuse() -> None:
+        raise Unrecoverable("not today")
+
+    oldest = (await refuse.aenqueue()).id
+    await shop.work()
+    dead = [await shop.dead() for _ in range(3)]
+    told, after, looks = dict[str, int](), None, 0
+    while True:
+        look = (
+            await shop.ask("GET", "/dead-letters/causes", params={"after": after} if after else {})
+        ).json()
+        for cause in look["causes"]:
+            told[cause["task"]] = told.get(cause["task"], 0) + cause["count"]
+        after, looks = look["next"], looks + 1
+        if after is None:
+            break
+    assert (told, looks) == ({"fail": 3, "refuse": 1}, 3)
+    (fails,) = (await shop.ask("GET", "/dead-letters/causes?task=fail")).json()["causes"]
+    first = (await shop.ask("GET", f"/dead-letters/ids?cause={fails['id']}")).json()
+    rest = (await shop.ask("GET", f"/dead-letters/ids?cause={fails['id']}&after={first['next']}")).json()
+    assert ([*first["job_ids"], *rest["job_ids"]], rest["next"]) == (dead[::-1], oldest)
+
+
+async def test_just_the_named_ones_are_purged(shop: Shop) -> None:
+    mine, other, kept = await shop.dead("ana"), await shop.dead("bea"), await shop.dead("ana")
+    body = {"job_ids": [mine, other], "reason": "a test"}
+    assert (await shop.ask("POST", "/dead-letters/purge", "ana", json=body)).json() == {"purged": 1}
+    left = (await shop.ask("GET", "/dead-letters/ids")).json()["job_ids"]
+    assert left == [kept, other]
+    entry = (await shop.ask("GET", "/audit?limit=1")).json()["entries"][0]
+    told = (entry["action"], entry["why"], entry["before"], entry["after"])
+    assert told == ("dead letters purge", "a test", {"dead_letters": [mine]}, {"removed": 1})
+    assert (await shop.ask("POST", "/dead-letters/purge", "reader", json=body)).status_code == 403
 
 
 async def test_a_cause_is_purged_by_its_exact_count(shop: Shop) -> None:
@@ -72,6 +110,11 @@ async def test_just_the_named_ones_are_recovered_and_what_is_anothers_is_gone(sh
     entry = (await shop.ask("GET", "/audit?limit=1")).json()["entries"][0]
     told = (entry["action"], entry["why"], entry["after"]["recovered"])
     assert told == ("dead letters recover", "mended", 1)
+    behind = await shop.ask(
+        "POST", "/dead-letters/recover", json={"job_ids": [await shop.dead()], "rate": 0.1, "behind": 60}
+    )
+    (late,) = behind.json()["job_ids"]
+    assert (await shop.ask("GET", f"/jobs/{late}")).json()["state"] == "delayed"
 
 
 @pytest.mark.parametrize("about", ["letter", "cause"])

@@ -35,7 +35,7 @@ async def states(shop: Shop, ids: list[str]) -> list[str]:
 async def test_what_comes_after_the_look_is_not_acted_on(shop: Shop) -> None:
     before = [await shop.enqueue(delay=600) for _ in range(3)]
     seen = await look(shop, "cancel", task="send")
-    assert (seen["count"], seen["more"], len(seen["examples"])) == (3, False, 3)
+    assert (seen["count"], seen["next"], len(seen["examples"])) == (3, None, 3)
     later = await shop.enqueue(delay=600)
     done = await act(shop, "cancel", **sure(seen, task="send", reason="ordered by mistake"))
     assert done == {"done": 3, "left": 0, "next": None}
@@ -113,7 +113,7 @@ async def test_another_filter_action_or_count_than_was_looked_at_is_refused(shop
         answer = await shop.ask("POST", f"/jobs/matching/{verb}", json=body)
         assert (answer.status_code, answer.json()["error"]["code"]) == (409, "conflict"), body
     wrong = await shop.ask("POST", "/jobs/matching/cancel", json=sure(seen, task="send", after="nowhere"))
-    assert wrong.status_code == 400
+    assert wrong.status_code == 409
     assert (await look(shop, "cancel"))["count"] == 1
 
 
@@ -147,3 +147,49 @@ async def test_jobs_are_found_and_acted_on_by_their_tags(shop: Shop) -> None:
     for wrong in ("billing", ["no spaces here"], [f"t{n}" for n in range(11)]):
         with pytest.raises(InvalidOption):
             send.using(tags=wrong)
+
+
+async def test_all_are_counted_look_by_look_and_only_then_can_they_be_confirmed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.matching.COUNTED", 2)
+    monkeypatch.setattr("penstock.matching.LOOK", 1)
+    dead = [await shop.dead() for _ in range(2)]
+    for _ in range(5):
+        await shop.enqueue(delay=600)
+    seen = await look(shop, "retry")
+    looks, examples = 1, seen["examples"]
+    late = await shop.enqueue(delay=600)
+    while seen["next"]:
+        assert seen["confirm"] is None
+        seen, looks = await look(shop, "retry", after=seen["next"]), looks + 1
+        examples += seen["examples"]
+    assert (seen["count"], seen["by_state"]) == (7, {"failed": 2, "delayed": 5})
+    assert looks > 3
+    assert {job["job_id"] for job in examples[:2]} == set(dead)
+    assert len(examples) == 3
+    done = await act(shop, "retry", **sure(seen))
+    assert (done["done"], await states(shop, [late])) == (7, ["pending"])
+    for wrong in (
+        "x",
+        "2026-01-01T00:00:00Z|nowhere:|",
+        "2026-01-01T00:00:00|failed:|",
+        "|failed:|failed=-1",
+    ):
+        answer = await shop.ask("GET", "/jobs/matching", params={"act": "retry", "after": wrong})
+        assert answer.status_code == 409, wrong
+
+
+async def test_failed_jobs_say_that_they_were_recovered_and_are_found_by_it(shop: Shop) -> None:
+    mended, waits = await shop.dead(), await shop.dead()
+    made = (await shop.ask("POST", f"/dead-letters/{mended}/recover")).json()["job_id"]
+    listed = (await shop.ask("GET", "/jobs?state=failed")).json()["jobs"]
+    assert {job["job_id"]: job["recovered_as"] for job in listed} == {mended: made, waits: None}
+    for asked, found in (("true", [mended]), ("false", [waits])):
+        page = (await shop.ask("GET", f"/jobs?state=failed&recovered={asked}")).json()
+        assert [job["job_id"] for job in page["jobs"]] == found
+    seen = await look(shop, "delete", state="failed", recovered=True)
+    refused = await shop.ask("POST", "/jobs/matching/delete", json=sure(seen, state="failed"))
+    assert refused.status_code == 409
+    done = await act(shop, "delete", **sure(seen, state="failed", recovered=True))
+    assert (done["done"], await states(shop, [waits])) == (1, ["failed"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, NamedTuple
 
@@ -33,6 +33,7 @@ from penstock.matching import Preview, Step, Sure
 from penstock.model.errors import InvalidOption
 from penstock.model.matched import STATES, Act
 from penstock.ops import Ops
+from penstock.searching import Fit
 
 
 class Verb(StrEnum):
@@ -57,8 +58,7 @@ class Which(NamedTuple):
 
     act: Act
     where: JobFilter
-    args: Mapping[str, str]
-    tag: str | None
+    fit: Fit
 
 
 def register(app: typer.Typer) -> None:
@@ -89,23 +89,25 @@ def bulk(
     where = JobFilter(
         queue=queue, task=task, state=state, owner=owner, key=key, since=common.since(since), payloads=False
     )
-    which = Which(act.value, where, common.pairs("--arg", arg or ()), tag)
+    which = Which(act.value, where, Fit(common.pairs("--arg", arg or ()), tag))
     if state is not None and state not in STATES[which.act]:
         raise InvalidOption(f"{act} is for jobs that are {' or '.join(STATES[which.act])}, not {state}")
-    seen = with_ops(app, lambda ops: ops.matching.preview(*which))
+    seen = with_ops(app, lambda ops: _counted(ops, which))
     if not as_json:
         _show(act, seen)
     done = Step(0, 0, None)
     if seen.count and not dry_run:
         if not yes:
-            typer.confirm(f"{act.capitalize()} {_number(seen)}? (--yes does not ask)", abort=True, err=True)
+            question = f"{act.capitalize()} {counted(seen.count, 'job')}? (--yes does not ask)"
+            typer.confirm(question, abort=True, err=True)
         done = asyncio.run(_do(app, which, seen, rate, why))
+    left = 0 if dry_run else max(0, seen.count - done.done)
     if as_json:
-        print_json({**_told(act, seen), "done": done.done, "left": done.left})
+        print_json({**_told(act, seen), "done": done.done, "left": left})
     elif seen.count and not dry_run:
         say(f"{counted(done.done, 'job')} {_DONE[act]}.")
-        if done.left:
-            say(f"{counted(done.left, 'job')} had changed by then, and were left alone.")
+        if left:
+            say(f"{counted(left, 'job')} had changed by then, and were left alone.")
 
 
 def _told(act: Verb, seen: Preview) -> dict[str, object]:
@@ -113,7 +115,7 @@ def _told(act: Verb, seen: Preview) -> dict[str, object]:
         "act": act.value,
         "cut_off": seen.cut_off.isoformat(),
         "matched": seen.count,
-        "more": seen.more,
+        "by_state": dict(seen.by_state),
         "examples": [job_json(job) for job in seen.examples],
     }
 
@@ -123,12 +125,27 @@ def _show(act: Verb, seen: Preview) -> None:
         states = " or ".join(STATES[act.value])
         say(f"No jobs match that {act} is for: it is for those that are {states}.")
         return
-    say(f"{_number(seen)} matched at {seen.cut_off:%Y-%m-%d %H:%M:%S} UTC.")
+    split = ""
+    if len(seen.by_state) > 1:
+        split = f" ({listed([f'{number:,} {state}' for state, number in seen.by_state.items()])})"
+    say(f"{counted(seen.count, 'job')}{split} matched at {seen.cut_off:%Y-%m-%d %H:%M:%S} UTC.")
     hint(f"Such as {listed([f'{job.task} {job.id} ({job.state})' for job in seen.examples])}")
 
 
-def _number(seen: Preview) -> str:
-    return f"{'more than ' if seen.more else ''}{counted(seen.count, 'job')}"
+async def _counted(ops: Ops, which: Which) -> Preview:
+    """Look by look until all are counted: what is asked about is an exact number."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn  # noqa: PLC0415 - slow to load
+
+    told = (SpinnerColumn(), TextColumn("{task.completed:,} counted so far"))
+    with Progress(*told, console=errors, transient=True, disable=not errors.is_terminal) as progress:
+        bar = progress.add_task("Counting", total=None)
+        seen = await ops.matching.preview(*which)
+        examples = list(seen.examples)
+        while seen.next is not None:
+            progress.update(bar, completed=seen.count)
+            seen = await ops.matching.preview(*which, seen.next)
+            examples += seen.examples
+    return replace(seen, examples=examples)
 
 
 async def _do(ref: str | None, which: Which, seen: Preview, rate: float, why: str | None) -> Step:
@@ -138,7 +155,7 @@ async def _do(ref: str | None, which: Which, seen: Preview, rate: float, why: st
         from rich.progress import Progress  # noqa: PLC0415 - slow to load
 
         with Progress(console=errors, transient=True, disable=not errors.is_terminal) as progress:
-            bar = progress.add_task(which.act.capitalize(), total=None if seen.more else seen.count)
+            bar = progress.add_task(which.act.capitalize(), total=seen.count)
             done = Step(0, 0, None)
             while True:
                 step = await _step(penstock.ops_as(who), which, seen, rate, why, done)
@@ -149,13 +166,12 @@ async def _do(ref: str | None, which: Which, seen: Preview, rate: float, why: st
 
 
 async def _step(ops: Ops, which: Which, seen: Preview, rate: float, why: str | None, done: Step) -> Step:
-    sure = Sure(seen.cut_off, seen.count, seen.confirm)
+    sure = Sure(seen.cut_off, seen.count, seen.confirm or "")
     return await ops.matching.step(
         which.act,
         which.where,
-        which.args,
+        which.fit,
         sure,
-        tag=which.tag,
         after=done.next,
         done=done.done,
         rate=rate,

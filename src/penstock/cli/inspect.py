@@ -48,6 +48,7 @@ from penstock.model.record import Record
 from penstock.model.states import State, Status
 from penstock.model.values import readable
 from penstock.ops import Ops, QueueRow
+from penstock.searching import Fit
 from penstock.tasks.catalogue import to_json, to_markdown
 
 PANEL = "Look"
@@ -94,7 +95,7 @@ def jobs(
         parked=True if parked else None,
     )
     found, more = with_ops(
-        app, lambda ops: _found(ops, where, common.pairs("--arg", arg or ()), tag, limit, after)
+        app, lambda ops: _found(ops, where, Fit(common.pairs("--arg", arg or ()), tag), limit, after)
     )
     if as_json:
         print_json([job_json(j) for j in found])
@@ -112,10 +113,10 @@ def jobs(
 
 
 async def _found(
-    ops: Ops, where: JobFilter, args: Mapping[str, str], tag: str | None, limit: int, after: str | None
+    ops: Ops, where: JobFilter, fit: Fit, limit: int, after: str | None
 ) -> tuple[Sequence[Job], str | None]:
-    if args or tag:
-        return await ops.search(where, args, limit, after, tag=tag)
+    if fit:
+        return await ops.search(where, fit, limit, after)
     found = await ops.jobs(where, limit, after)
     return found, found[-1].id if len(found) == limit else None
 

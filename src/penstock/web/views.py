@@ -44,6 +44,7 @@ def job_view(principal: Principal, found: Job | Record) -> JobView:
         owner=record.owner,
         key=shown_key(principal, record.idempotency_key, record.id),
         tags=list(job.tags) if job else [],
+        recovered_as=job.recovered_as if job else None,
         **private,
     )
 

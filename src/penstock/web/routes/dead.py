@@ -17,7 +17,15 @@ from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.pages import After, Limit, following
 from penstock.web.refusals import RESPONSES, not_found
-from penstock.web.shapes.causes import CauseId, CausesView, DeadCauseView, RecoveredSomeView, RecoverSome
+from penstock.web.shapes.causes import (
+    CauseId,
+    CausesView,
+    DeadCauseView,
+    NamedView,
+    RecoveredSomeView,
+    RecoverSome,
+    Some,
+)
 from penstock.web.shapes.dead import (
     Bulk,
     BulkRecover,
@@ -42,6 +50,8 @@ def register(service: FastAPI) -> None:
     service.get("/dead-letters/causes/{cause}/notes", response_model=Remarks, **options)(cause_notes)
     service.post("/dead-letters/causes/{cause}/notes", response_model=RemarkView, **options)(note_cause)
     service.post("/dead-letters/recover", response_model=RecoveredSomeView, **options)(recover_some)
+    service.post("/dead-letters/purge", response_model=Purged, **options)(purge_some)
+    service.get("/dead-letters/ids", response_model=NamedView, **options)(ids)
     service.get("/dead-letters/count", response_model=DeadCount, **options)(count)
     service.post("/dead-letters/bulk/recover", response_model=BulkRecovered, **options)(recover_many)
     service.post("/dead-letters/bulk/purge", response_model=Purged, **options)(purge_many)
@@ -99,13 +109,32 @@ async def dead_letters(
 
 
 @needs(Scope.READ)
-async def causes(request: Request, where: Asked) -> CausesView:
+async def causes(request: Request, where: Asked, after: After | None = None) -> CausesView:
     """Dead letters by what they died of, the most frequent first: the same task and, but for ids and
     numbers, the same error.
+
+    One look takes two thousand dead letters: go on with `after`, and add up, while there is a `next`.
     """
-    found = await (await ops_of(request)).causes.all(where)
+    found = await (await ops_of(request)).causes.all(where, after)
     views = [DeadCauseView.model_validate(cause) for cause in found.causes]
-    return CausesView(causes=views, more=found.more)
+    return CausesView(causes=views, looked=found.looked, next=found.next)
+
+
+@needs(Scope.READ)
+async def ids(
+    request: Request,
+    where: Asked,
+    recovered: bool = False,
+    cause: CauseId | None = None,
+    after: After | None = None,
+) -> NamedView:
+    """The ids of dead letters that match, newest first: what to recover or purge by name.
+
+    One look takes two thousand dead letters: go on with `after` while there is a `next`.
+    """
+    wanted = replace(where, recovered=recovered)
+    found = await (await ops_of(request)).causes.ids(wanted, cause, after)
+    return NamedView(job_ids=list(found.ids), next=found.next)
 
 
 @needs(Scope.READ, everything=True)
@@ -177,9 +206,17 @@ async def recover_some(request: Request, wish: RecoverSome) -> RecoveredSomeView
     ids = wish.job_ids if principal.sees_all else await _own(ops, principal, wish.job_ids)
     if not ids:
         return RecoveredSomeView(job_ids=[], already=0, gone=len(wish.job_ids))
-    done = await ops.recover_some(ids, wish.rate)
+    done = await ops.recover_some(ids, wish.rate, behind=wish.behind)
     gone = done.gone + len(wish.job_ids) - len(ids)
     return RecoveredSomeView(job_ids=list(done.job_ids), already=done.already, gone=gone)
+
+
+@needs(Scope.OPERATE, slow=True)
+async def purge_some(request: Request, wish: Some) -> Purged:
+    """Remove just these dead letters: their jobs cannot be recovered any more."""
+    principal, ops = principal_of(request), await ops_of(request, wish)
+    ids = wish.job_ids if principal.sees_all else await _own(ops, principal, wish.job_ids)
+    return Purged(purged=await ops.purge_some(ids) if ids else 0)
 
 
 async def _own(ops: Ops, principal: Principal, ids: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from penstock.model.job import Job
 from penstock.model.record import Record
 from penstock.model.states import State, Status
 from penstock.ops import Ops
-from penstock.searching import Found, NotSearchable
+from penstock.searching import Fit, Found, NotSearchable
 from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.keys import stored_key
@@ -42,10 +42,14 @@ async def job(request: Request, job_id: Annotated[str, Path(alias="id")]) -> Job
     return job_view(principal_of(request), await seen(request, job_id))
 
 
-def arguments(request: Request) -> dict[str, str]:
-    """What is asked of the arguments of jobs: `args.NAME=VALUE`."""
+def _fit(request: Request, tag: Name | None = None, recovered: bool | None = None) -> Fit:
+    """With what is asked of the arguments: `args.NAME=VALUE`."""
     given = request.query_params.multi_items()
-    return {name.removeprefix(_ARGS): value for name, value in given if name.startswith(_ARGS)}
+    args = {name.removeprefix(_ARGS): value for name, value in given if name.startswith(_ARGS)}
+    return Fit(args, tag, recovered)
+
+
+AskedFit = Annotated[Fit, Depends(_fit)]
 
 
 def _asked(
@@ -80,32 +84,28 @@ Asked = Annotated[JobFilter, Depends(_asked)]
 async def jobs(
     request: Request,
     where: Asked,
-    tag: Name | None = None,
+    fit: AskedFit,
     limit: Limit = 50,
     after: After | None = None,
 ) -> JobPage:
-    """Jobs, newest first; also by a tag, or, with `task`, by an argument it declares searchable.
-
-    The latter as `args.order_id=7`.
+    """Jobs, newest first; also by a tag, by whether they were `recovered` as other jobs, or, with `task`, by
+    an argument it declares searchable: `args.order_id=7`.
 
     Such a page can be short, or empty, and `next` still say where to go on.
     """
     principal = principal_of(request)
     ops = await ops_of(request)
-    args = arguments(request)
-    if args or tag:
-        page = await _search(ops, where, args, tag, limit, after)
+    if fit:
+        page = await _search(ops, where, fit, limit, after)
         return JobPage(jobs=[job_view(principal, each) for each in page.jobs], next=page.next)
     found = await ops.jobs(where, limit, after)
     views = [job_view(principal, each) for each in found]
     return JobPage(jobs=views, next=following([each.id for each in found], limit))
 
 
-async def _search(
-    ops: Ops, where: JobFilter, args: dict[str, str], tag: str | None, limit: int, after: str | None
-) -> Found:
+async def _search(ops: Ops, where: JobFilter, fit: Fit, limit: int, after: str | None) -> Found:
     try:
-        return await ops.search(where, args, limit, after, tag=tag)
+        return await ops.search(where, fit, limit, after)
     except NotSearchable as error:
         raise invalid(str(error), Field("args", str(error))) from error
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import FastAPI, Query, Request
 
 from penstock.engine import JobFilter
 from penstock.matching import Sure
 from penstock.model.access import Principal, Scope
 from penstock.model.matched import Act
-from penstock.searching import NotSearchable
+from penstock.searching import Fit, NotSearchable
 from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.keys import stored_key
 from penstock.web.refusals import RESPONSES, Field, invalid
-from penstock.web.routes.jobs import Asked, arguments
-from penstock.web.shapes.fields import Name
+from penstock.web.routes.jobs import Asked, AskedFit
+from penstock.web.shapes.fields import NO_NUL
 from penstock.web.shapes.matching import MatchingStep, PreviewView, StepView
 from penstock.web.views import job_view, owner_filter
 
@@ -37,21 +37,23 @@ async def preview(
     request: Request,
     act: Act,
     where: Asked,
-    args: Annotated[dict[str, str], Depends(arguments)],
-    tag: Name | None = None,
+    fit: AskedFit,
+    after: Annotated[str, Query(max_length=300, pattern=NO_NUL)] | None = None,
 ) -> PreviewView:
-    """What an action would be done to: how many jobs, three of them, and the moment that counts.
+    """What an action would be done to: how many jobs, by state, three of them, and the moment that counts.
 
-    Nothing that is enqueued, or comes into its state, after `cut_off` is acted on.
+    One look counts some thousands: go on with `after` while there is a `next`. Then the count is exact, and
+    there is a `confirm`. Nothing that is enqueued, or comes into its state, after `cut_off` is acted on.
     """
-    seen = await _searchable((await ops_of(request)).matching.preview(act, where, args, tag))
+    seen = await _searchable((await ops_of(request)).matching.preview(act, where, fit, after))
     examples = [job_view(principal_of(request), job) for job in seen.examples]
     return PreviewView(
         act=act,
         cut_off=seen.cut_off,
         count=seen.count,
-        more=seen.more,
+        by_state=dict(seen.by_state),
         examples=examples,
+        next=seen.next,
         confirm=seen.confirm,
     )
 
@@ -68,9 +70,8 @@ async def step(request: Request, act: Act, wish: MatchingStep) -> StepView:
         ops.matching.step(
             act,
             _meant(principal_of(request), wish),
-            wish.args or {},
+            Fit(wish.args or {}, wish.tag, wish.recovered),
             sure,
-            tag=wish.tag,
             after=wish.after,
             done=wish.done,
             rate=wish.rate,

@@ -28,15 +28,29 @@ class DeadCauseView(BaseModel):
 
 
 class CausesView(BaseModel):
+    """The causes among some thousands of dead letters, the newest first; of one cause there may be more."""
+
     causes: list[DeadCauseView]  # the most frequent first
-    more: bool  # only the newest dead letters were looked at
+    looked: Count  # dead letters that were looked at
+    next: str | None  # give it as `after`; None: that were all
 
 
-class RecoverSome(Why):
+class NamedView(BaseModel):
+    """The ids of those that match among some thousands of dead letters."""
+
+    job_ids: list[str]
+    next: str | None  # give it as `after`; None: that were all
+
+
+class Some(Why):
     """Just these dead letters."""
 
     job_ids: Annotated[list[Id], Field(min_length=1, max_length=200)]
+
+
+class RecoverSome(Some):
     rate: Rate = 50.0
+    behind: Count = 0  # so many of the same wish are due before them
 
 
 class RecoveredSomeView(BaseModel):

@@ -52,6 +52,7 @@ class JobView(BaseModel):
     owner: str | None
     key: str | None
     tags: list[str] = []
+    recovered_as: str | None = None  # of a failed one: the job that was made of it
     result: Any = None
     payload: Any = None
 

@@ -19,10 +19,11 @@ class PreviewView(BaseModel):
 
     act: Act
     cut_off: datetime
-    count: Count
-    more: bool  # and more than that
-    examples: list[JobView]
-    confirm: str
+    count: Count  # exact where there is no `next`
+    by_state: dict[State, Count]
+    examples: list[JobView]  # the first few, in the look that meets them
+    next: str | None  # give it as `after`, and the counting goes on
+    confirm: str | None  # once all are counted
 
 
 class MatchingStep(Why):
@@ -37,6 +38,7 @@ class MatchingStep(Why):
     until: Instant | None = None
     parked: bool | None = None
     tag: Name | None = None
+    recovered: bool | None = None
     args: Annotated[dict[Annotated[str, Field(max_length=200)], Text], Field(max_length=MAX_ARGS)] | None = (
         None
     )
