@@ -2,7 +2,7 @@
 import type { ErrorRecord, Job } from "./types";
 
 export type Act = "retry" | "promote" | "cancel" | "delete";
-export interface Preview { act: Act; cut_off: string; count: number; more: boolean; examples: Job[]; confirm: string }
+export interface Preview { act: Act; cut_off: string; count: number; by_state: Record<string, number>; examples: Job[]; next: string | null; confirm: string | null }
 export interface Step { done: number; left: number; next: string | null }
 
 export interface Effect { name: string; job_id: string; first_at: string; expires_at: string }

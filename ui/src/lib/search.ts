@@ -1,15 +1,18 @@
 // What a person types into the search field, and what the service is asked for it.
-//   0190f0aa-…  state:failed task:send_receipt args.order_id:7 owner:ana key:receipt:7 after:2h before:10m
+//   0190f0aa-…  state:failed recovered:no task:send_receipt args.order_id:7 owner:ana key:receipt:7 after:2h before:10m
 export interface Search {
   query: Record<string, string>;
   args: Record<string, string>;
+  ago?: string; // "2h", where `after` was said so
   unknown: string[];
 }
 
 export const STATES = ["waiting", "delayed", "blocked", "active", "completed", "failed", "cancelled"];
 const ID = /^(?:id:)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 const PLAIN: Record<string, string> = { state: "state", task: "task", queue: "queue", owner: "owner", key: "key", tag: "tag" };
-export const QUALIFIERS = [...Object.keys(PLAIN), "after", "before", "args."];
+const YES: Record<string, string> = { yes: "true", no: "false" };
+export const QUALIFIERS = [...Object.keys(PLAIN), "recovered", "after", "before", "args."];
+const AGO = /^(\d+)([smhd])$/;
 const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86400 };
 
 export function parse(text: string, now = Date.now()): Search {
@@ -20,11 +23,13 @@ export function parse(text: string, now = Date.now()): Search {
     const value = word.slice(colon + 1).replace(/^"(.*)"$/, "$1");
     if (name === "state" && !STATES.includes(value)) found.unknown.push(word);
     else if (PLAIN[name] && value) found.query[PLAIN[name] as string] = value;
+    else if (name === "recovered" && YES[value]) Object.assign(found.query, { recovered: YES[value], state: found.query.state ?? "failed" });
     else if (name.startsWith("args.") && name.length > 5) found.args[name.slice(5)] = value;
     else if (name === "after" || name === "before") {
       const at = instant(value, now);
-      if (at) found.query[name === "after" ? "since" : "until"] = at;
-      else found.unknown.push(word);
+      if (!at) found.unknown.push(word);
+      else found.query[name === "after" ? "since" : "until"] = at;
+      if (name === "after" && AGO.test(value)) found.ago = value;
     } else found.unknown.push(word);
   }
   return found;
@@ -47,7 +52,7 @@ export function completions(text: string, names: Names): string[] {
   const last = /\S*$/.exec(text)?.[0] ?? "";
   const before = text.slice(0, text.length - last.length);
   const task = parse(text).query.task ?? "";
-  const values: Record<string, string[]> = { state: STATES, task: Object.keys(names.tasks), queue: names.queues, after: ["15m", "2h", "1d"], before: ["15m", "2h", "1d"] };
+  const values: Record<string, string[]> = { state: STATES, recovered: ["yes", "no"], task: Object.keys(names.tasks), queue: names.queues, after: ["15m", "2h", "1d"], before: ["15m", "2h", "1d"] };
   const args = (names.tasks[task] ?? []).map((name) => `args.${name}:`);
   const [name, value] = [last.slice(0, last.indexOf(":")), last.slice(last.indexOf(":") + 1)];
   const words = last.includes(":")
@@ -64,7 +69,7 @@ export function without(text: string, word: string): string {
 export const words = (text: string): string[] => text.match(/[^\s"]*"[^"]*"|\S+/g) ?? [];
 
 function instant(value: string, now: number): string | undefined {
-  const ago = /^(\d+)([smhd])$/.exec(value);
+  const ago = AGO.exec(value);
   if (ago) return new Date(now - Number(ago[1]) * (UNITS[ago[2] as string] ?? 1) * 1000).toISOString();
   const at = Date.parse(value);
   return Number.isNaN(at) ? undefined : new Date(at).toISOString();

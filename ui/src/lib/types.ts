@@ -3,7 +3,7 @@ export interface Job {
   job_id: string; queue: string; task: string; status: string; state: string | null;
   attempts_made: number; max_attempts: number; created_at: string; started_at: string | null; finished_at: string | null;
   updated_at: string; next_attempt_at: string | null; progress: { percent?: number; message?: string } | null;
-  error: string | null; owner: string | null; key: string | null; tags?: string[]; result?: unknown; payload?: unknown;
+  error: string | null; owner: string | null; key: string | null; tags?: string[]; recovered_as?: string | null; result?: unknown; payload?: unknown;
 }
 export interface JobPage { jobs: Job[]; next: string | null }
 export interface DeadLetter {

@@ -1,9 +1,8 @@
 // Dead letters, by cause: what fails alike is mended alike.
-import { useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import "../jobs.css";
-import { get } from "../lib/api";
+import { useCauses, type Causes } from "../lib/causes";
 import type { Cause } from "../lib/jobtypes";
-import { useLoad } from "../lib/load";
 import { turn, useRoute } from "../lib/route";
 import { count } from "../lib/words";
 import { Spark } from "../parts/chart";
@@ -11,38 +10,42 @@ import { Empty, Shown } from "../parts/shown";
 import { Ago } from "../parts/time";
 import { OneCause } from "./dead_cause";
 
-const SOONEST = 3_000; // ms: it is a look through many
+const NARROW = matchMedia("(max-width: 860px)"); // as the stylesheet: a list, or one of it
 
 export function DeadLetters() {
-  const { query } = useRoute();
-  const known = useRef(new Map<string, Cause>()); // also of causes that are mended by now, while they are looked at
-  const load = useLoad(() => get<{ causes: Cause[]; more: boolean }>("/dead-letters/causes"), [], 15_000, SOONEST);
+  const load = useCauses();
   return (
     <>
       <div class="head"><h1>Dead letters</h1></div>
-      <Shown of={load}>
-        {(data) => {
-          data.causes.forEach((cause) => known.current.set(cause.id, cause));
-          const asked = query.get("cause") ?? "";
-          const gone = query.get("canary") ? known.current.get(asked) : undefined;
-          const chosen = data.causes.find((cause) => cause.id === asked) ?? (gone && { ...gone, count: 0 }) ?? data.causes[0];
-          if (!chosen) return <Nothing />;
-          return (
-            <div class="split dead">
-              <div class="stack tight">
-                <div class="causes" role="group" aria-label="Causes">
-                  {data.causes.map((cause) => <CauseButton key={cause.id} cause={cause} chosen={cause.id === chosen.id} />)}
-                  {!data.causes.length && <p class="muted pad">Nothing else is dead.</p>}
-                </div>
-                {data.more && <p class="muted">Only the newest 2,000 dead letters are told apart here.</p>}
-              </div>
-              <OneCause key={chosen.id} cause={chosen} done={load.again} />
-            </div>
-          );
-        }}
-      </Shown>
+      <Shown of={load}>{(data) => <Both data={data} again={load.again} />}</Shown>
     </>
   );
+}
+
+/** The cause that is looked at is in the address, and stays there when it is gone: another one is never put in its place. */
+function Both({ data, again }: { data: Causes; again: () => void }) {
+  const asked = useRoute().query.get("cause");
+  const first = data.causes[0]?.id;
+  useEffect(() => {
+    if (!asked && first && !NARROW.matches) turn({ cause: first }, true);
+  }, [asked, first]);
+  if (!asked && !first) return data.whole ? <Nothing /> : <Looking data={data} />;
+  return (
+    <div class={`split dead ${asked ? "one" : ""}`}>
+      <div class="stack tight">
+        <div class="causes" role="group" aria-label="Causes">
+          {data.causes.map((cause) => <CauseButton key={cause.id} cause={cause} chosen={cause.id === asked} />)}
+          {!data.causes.length && <p class="muted pad">Nothing else is dead.</p>}
+        </div>
+        {!data.whole && <Looking data={data} />}
+      </div>
+      {asked && <OneCause key={asked} id={asked} cause={data.causes.find((cause) => cause.id === asked)} whole={data.whole} done={again} />}
+    </div>
+  );
+}
+
+function Looking({ data }: { data: Causes }) {
+  return <p class="muted" role="status">Looking at all of them: {count(data.looked)} so far. There may be more of each cause, and others.</p>;
 }
 
 function Nothing() {
@@ -50,8 +53,12 @@ function Nothing() {
 }
 
 function CauseButton({ cause, chosen }: { cause: Cause; chosen: boolean }) {
+  const open = () => {
+    turn({ cause: cause.id, canary: undefined, running: undefined });
+    if (NARROW.matches) scrollTo(0, 0);
+  };
   return (
-    <button type="button" aria-current={chosen} onClick={() => turn({ cause: cause.id, canary: undefined })}>
+    <button type="button" aria-current={chosen} onClick={open}>
       <span class="line"><strong class="grow clip">{cause.task}</strong><strong class="n">{count(cause.count)}</strong></span>
       <span class="error">{cause.error}</span>
       <span class="line"><span class="grow muted">first <Ago at={cause.first_at} /> · last <Ago at={cause.last_at} /></span><Spark values={cause.by_hour} label="Of the last day, by hour" /></span>

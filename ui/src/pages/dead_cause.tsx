@@ -1,14 +1,16 @@
 // One cause: recover one, watch it, then the rest; what they have in common; each of them.
 import { useMemo, useRef, useState } from "preact/hooks";
 import { get, post } from "../lib/api";
+import { idsOf } from "../lib/causes";
+import { forLetter } from "../lib/commands";
 import type { Cause } from "../lib/jobtypes";
 import { useListKeys } from "../lib/keys";
 import { useKeyset, type Keyset } from "../lib/keyset";
 import { useLoad } from "../lib/load";
 import { go, href, turn, useRoute } from "../lib/route";
 import { useWho } from "../lib/session";
-import type { DeadLetter } from "../lib/types";
-import { count, quoted, seconds, short } from "../lib/words";
+import type { DeadLetter, DeadPage } from "../lib/types";
+import { count, seconds, short } from "../lib/words";
 import { ask } from "../parts/ask";
 import { Json, Trace } from "../parts/data";
 import { Arguments } from "../parts/jobcells";
@@ -17,48 +19,103 @@ import { Ago } from "../parts/time";
 import { complain, tell } from "../parts/toast";
 import { Windowed, type Col } from "../parts/windowed";
 import { editAndRecover } from "./dead_edit";
-import { Canary, Rest } from "./dead_recover";
+import { Canary, LeftOver, Rest } from "./dead_recover";
 import { Notes } from "./notes";
 
-export function OneCause({ cause, done }: { cause: Cause; done: () => void }) {
+const AT_ONCE = 200;
+const SLOW = 10_000; // that many are worth a word
+
+interface Given { id: string; cause: Cause | undefined; whole: boolean; done: () => void }
+
+/** `cause` is undefined while it is not found; when it is gone, what was known of it stays in sight. */
+export function OneCause({ id, cause: now, whole, done }: Given) {
+  const known = useRef(now);
+  known.current = now ?? known.current;
+  const cause = now ?? (known.current && whole ? { ...known.current, count: 0 } : known.current);
+  return (
+    <section class="stack" aria-label={cause ? `${cause.task}: ${cause.error}` : "One cause"}>
+      <div class="back"><button type="button" class="small" onClick={() => turn({ cause: undefined, canary: undefined, running: undefined })}>← All causes</button></div>
+      {cause ? <Known cause={cause} done={done} /> : whole ? <Unknown id={id} /> : <p class="muted" role="status">Looking for this cause…</p>}
+    </section>
+  );
+}
+
+function Known({ cause, done }: { cause: Cause; done: () => void }) {
   const who = useWho();
-  const all = who.may("admin") || who.owner === "*";
   const canary = useRoute().query.get("canary") ?? undefined;
   const [rest, setRest] = useState(false);
   const list = useKeyset<DeadLetter>("/dead-letters", "dead_letters", { cause: cause.id, task: cause.task });
   const again = () => (list.again(), done());
   return (
-    <section class="stack" aria-label={`${cause.task}: ${cause.error}`}>
+    <>
       <div class="card stack">
         <div class="line wrap">
           <h2 class="grow words">{cause.task}: {cause.error}</h2>
           {who.may("operate") && cause.count > 0 && <Actions cause={cause} canary={canary} first={list.rows[0]} rest={() => setRest(true)} again={again} />}
         </div>
         {canary && <Canary id={canary} others={cause.count} rest={() => setRest(true)} />}
+        {who.may("operate") && !rest && <LeftOver left={cause.count} rest={() => setRest(true)} />}
         {rest && <Rest cause={cause} again={again} close={() => setRest(false)} />}
-        {cause.count > 0 && <Sample id={cause.latest} />}
+        {cause.count > 0 ? <Sample id={cause.latest} /> : <Gone id={cause.id} task={cause.task} />}
       </div>
-      {all && <Notes at={`/dead-letters/causes/${cause.id}/notes`} about="this cause" />}
+      <NotesOn id={cause.id} />
       {cause.count > 0 && <Letters list={list} again={again} />}
-    </section>
+    </>
+  );
+}
+
+function NotesOn({ id }: { id: string }) {
+  const who = useWho();
+  return who.may("admin") || who.owner === "*" ? <Notes at={`/dead-letters/causes/${id}/notes`} about="this cause" /> : null;
+}
+
+/** A link to a cause of which nothing is left. */
+function Unknown({ id }: { id: string }) {
+  return (
+    <>
+      <div class="card stack"><h2>This cause is gone</h2><Gone id={id} /></div>
+      <NotesOn id={id} />
+    </>
+  );
+}
+
+function Gone({ id, task }: { id: string; task?: string }) {
+  const load = useLoad(() => get<DeadPage>("/dead-letters", { cause: id, task, recovered: true, limit: 200 }), [id, task]);
+  return (
+    <Shown of={load}>
+      {({ dead_letters: found, next }) => {
+        const back = found.filter((letter) => letter.recovered_as).length;
+        const [one] = found;
+        return (
+          <div class="banner quiet" role="status">
+            <span class="words">
+              Nothing is left here{back ? `; ${next ? "at least " : ""}${count(back)} recovered` : ""}.
+              {!back && !next && " What there was has been purged, or was recovered so long ago that its record is gone."}
+              {one && !task && <> It was <strong>{one.task}</strong>: {one.error ?? one.reason}</>}
+            </span>
+          </div>
+        );
+      }}
+    </Shown>
   );
 }
 
 interface ActionsGiven { cause: Cause; canary: string | undefined; first: DeadLetter | undefined; rest: () => void; again: () => void }
 
 function Actions({ cause, canary, first, rest, again }: ActionsGiven) {
-  const one = async () => {
-    try {
-      const made = await post<{ job_id: string }>(`/dead-letters/${first?.job_id ?? cause.latest}/recover`, { reason: "a canary" });
+  const id = first?.job_id ?? cause.latest;
+  const one = () => ask({
+    title: "Recover one of them?", action: "Recover it", command: forLetter("recover", id),
+    body: <p>The latest becomes a new job, <code title={id}>{short(id)}</code> with its attempts reset, and is watched here before you recover the rest.</p>,
+    act: async (reason) => {
+      const made = await post<{ job_id: string }>(`/dead-letters/${id}/recover`, { reason: reason || "a canary" });
       turn({ cause: cause.id, canary: made.job_id }, true);
       again();
-    } catch (error) {
-      complain(error);
-    }
-  };
+    },
+  });
   return (
     <span class="line wrap">
-      <button type="button" class={canary ? "" : "primary"} onClick={() => void one()}>{canary ? "Recover another" : "Recover one"}</button>
+      <button type="button" class={canary ? "" : "primary"} onClick={one}>{canary ? "Recover another…" : "Recover one…"}</button>
       {cause.count > 1 && <button type="button" onClick={rest}>Recover all…</button>}
       <button type="button" class="danger" onClick={() => void purgeAll(cause, again)}>Purge all…</button>
     </span>
@@ -127,7 +184,7 @@ function columns(mayAct: boolean, payload: boolean, again: () => void): Col<Dead
 
 function recoverOne(letter: DeadLetter, again: () => void): void {
   ask({
-    title: "Recover this job?", action: "Recover", command: `penstock dlq recover ${letter.job_id}`,
+    title: "Recover this job?", action: "Recover", command: forLetter("recover", letter.job_id),
     body: <p>It becomes a new job with its attempts reset.</p>,
     act: async (reason) => {
       const made = await post<{ job_id: string; already: boolean }>(`/dead-letters/${letter.job_id}/recover`, { reason: reason || null });
@@ -139,7 +196,7 @@ function recoverOne(letter: DeadLetter, again: () => void): void {
 
 function purge(letter: DeadLetter, again: () => void): void {
   ask({
-    title: "Remove this dead letter for good?", action: "Purge", danger: true, command: `penstock dlq purge ${letter.job_id}`,
+    title: "Remove this dead letter for good?", action: "Purge", danger: true, command: forLetter("purge", letter.job_id),
     body: <p>It cannot be recovered any more.</p>,
     act: async (reason) => {
       await post(`/dead-letters/${letter.job_id}/purge`, { reason: reason || null });
@@ -149,17 +206,20 @@ function purge(letter: DeadLetter, again: () => void): void {
   });
 }
 
+/** Just those that are dead as the question is asked, by their ids. */
 async function purgeAll(cause: Cause, again: () => void): Promise<void> {
-  const which = { task: cause.task, cause: cause.id };
   try {
-    const seen = await get<{ count: number; confirm: string }>("/dead-letters/count", { ...which, action: "purge" });
+    const ids = await idsOf(cause, (n) => n > SLOW && tell(`Counting… ${count(n)} so far`), { current: false });
     ask({
-      title: `Remove ${count(seen.count)} dead letters for good?`, action: `Purge ${count(seen.count)}`, danger: true,
-      command: `penstock dlq --task ${quoted(cause.task)}`,
-      body: <><p class="words">{cause.task}: {cause.error}</p><p>They cannot be recovered any more. Where one more has come meanwhile, nothing is done.</p></>,
+      title: `Remove ${count(ids.length)} dead letters for good?`, action: `Purge ${count(ids.length)}`, danger: true,
+      body: <><p class="words">{cause.task}: {cause.error}</p><p>They cannot be recovered any more. Only those that are dead now: one that comes meanwhile stays.</p></>,
       act: async (reason) => {
-        const done = await post<{ purged: number }>("/dead-letters/bulk/purge", { ...which, ...seen, reason: reason || null });
-        tell(`${count(done.purged)} removed`);
+        let purged = 0;
+        for (let at = 0; at < ids.length; at += AT_ONCE) {
+          const done = await post<{ purged: number }>("/dead-letters/purge", { job_ids: ids.slice(at, at + AT_ONCE), reason: reason || null });
+          purged += done.purged;
+        }
+        tell(`${count(purged)} of ${count(ids.length)} removed${purged < ids.length ? "; the others were gone already" : ""}`);
         again();
       },
     });

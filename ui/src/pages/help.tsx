@@ -8,6 +8,7 @@ const SEARCH: [string, string][] = [
   ["state:failed", "waiting, delayed, blocked, active, completed, failed or cancelled"],
   ["task:send_receipt queue:email", "by task, by queue"],
   ["owner:ana key:receipt:7 tag:billing", "by owner, by key, by a tag that it was enqueued with"],
+  ["recovered:no", "failed jobs that nobody has recovered yet; recovered:yes for the others"],
   ["after:2h before:10m", "by the time of enqueueing: s, m, h, d ago, or a date"],
   ["task:send_receipt args.order_id:7", "by an argument that the task declares searchable"],
 ];

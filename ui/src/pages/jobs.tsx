@@ -1,6 +1,6 @@
 // Jobs: found by one search that the URL keeps, chosen one by one or all that match.
 import type { ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import "../jobs.css";
 import { get } from "../lib/api";
 import { useKeyset, type Keyset } from "../lib/keyset";
@@ -36,7 +36,9 @@ export function Jobs() {
       </div>
       <Understood text={text} unknown={search.unknown} />
       {list.error && <Refused list={list} />}
-      <List list={list} text={text} all={who.may("operate") && !search.unknown.length ? <AllButtons search={search} act={act} /> : null} />
+      {search.unknown.length > 0
+        ? <Empty title="Not all of this is understood" text={`Nothing is listed, for it would not be what you asked for. Mend or take away: ${search.unknown.join(" ")}`} />
+        : <List list={list} text={text} all={who.may("operate") ? <AllButtons search={search} act={act} /> : null} />}
       {acting && <AllMatching key={acting} act={acting} search={search} close={() => act(undefined)} done={list.again} />}
     </>
   );
@@ -119,7 +121,13 @@ function List({ list, text, all }: { list: Keyset<Job>; text: string; all: Compo
     return next;
   });
   const payload = who.may("payload");
-  const shown = useMemo(() => columns(mayAct, payload, chosen, toggle), [mayAct, payload, chosen]);
+  const latest = useRef(list.rows);
+  latest.current = list.rows;
+  const every = chosen.size > 0 && list.rows.every((job) => chosen.has(job.job_id));
+  const shown = useMemo(() => {
+    const toggleAll = () => setChosen(every ? new Set() : new Set(latest.current.map((job) => job.job_id)));
+    return columns(mayAct, payload, chosen, toggle, every, toggleAll);
+  }, [mayAct, payload, chosen, every]);
   useListKeys((key) => {
     const at = list.rows.findIndex((job) => job.job_id === cursor);
     if (key === "j") setCursor(list.rows[Math.min(at + 1, list.rows.length - 1)]?.job_id);
@@ -172,14 +180,15 @@ function Nothing({ text }: { text: string }) {
     : <Empty title="No jobs yet" text="Enqueue one from the page of a task, or see jobs flow, fail and be recovered:" command="penstock demo" />;
 }
 
-function columns(mayAct: boolean, payload: boolean, chosen: ReadonlySet<string>, toggle: (id: string) => void): Col<Job>[] {
+function columns(mayAct: boolean, payload: boolean, chosen: ReadonlySet<string>, toggle: (id: string) => void, every: boolean, toggleAll: () => void): Col<Job>[] {
   const box: Col<Job> = {
-    name: "box", hidden: "Chosen", kind: "box", width: 40,
+    name: "box", kind: "box", width: 40,
+    head: <input type="checkbox" aria-label="Choose all shown" title="Choose all that are loaded" checked={every} onChange={toggleAll} />,
     show: (job) => <input type="checkbox" aria-label={`Choose ${job.job_id}`} checked={chosen.has(job.job_id)} onChange={() => toggle(job.job_id)} />,
   };
   return [
     ...(mayAct ? [box] : []),
-    { name: "State", width: 130, show: (job) => <State of={job.state ?? job.status} /> },
+    { name: "State", width: 130, show: (job) => <><State of={job.state ?? job.status} />{job.recovered_as && <Recovered as={job.recovered_as} />}</> },
     { name: "Task", width: 160, show: (job) => <a href={href(`/jobs/${job.job_id}`)} title={job.job_id}>{job.task}</a> },
     ...(payload ? [{ name: "Arguments", kind: "args", show: (job: Job) => <Arguments of={job.payload} /> }] : []),
     { name: "Queue", width: 90, show: (job) => job.queue },
@@ -190,6 +199,11 @@ function columns(mayAct: boolean, payload: boolean, chosen: ReadonlySet<string>,
     { name: "Owner", rare: true, width: 140, show: (job) => job.owner ?? <span class="muted">–</span> },
     { name: "Id", rare: true, width: 140, show: (job) => <code>{short(job.job_id)}</code> },
   ];
+}
+
+/** Failed, and somebody has seen to it. */
+function Recovered({ as }: { as: string }) {
+  return <a class="recovered" href={href(`/jobs/${as}`)} title={`Recovered as ${as}`}>↻<span class="sr">recovered</span></a>;
 }
 
 function what(job: Job): string {

@@ -1,11 +1,12 @@
 // What holds jobs back: rates and concurrency by key, breakers, and the relay of the outbox.
 import { get, post } from "../lib/api";
+import { forBreaker } from "../lib/commands";
 import { useLoad } from "../lib/load";
 import { href, turn, useRoute } from "../lib/route";
 import { useWho } from "../lib/session";
 import type { Relay } from "../lib/sights";
 import type { Bound, Breaker, Lane, LimitInfo, Stats } from "../lib/types";
-import { count, percent, quoted, seconds, short } from "../lib/words";
+import { count, percent, seconds, short } from "../lib/words";
 import { ask } from "../parts/ask";
 import { Meter } from "../parts/meter";
 import { QueueName } from "../parts/queue";
@@ -147,7 +148,7 @@ export function askBreaker(breaker: Breaker, verb: "open" | "reset", done: () =>
     title: verb === "open" ? `Stop all jobs that need ${breaker.name}?` : `Let jobs that need ${breaker.name} run again?`,
     body: <p>{verb === "open" ? `They wait and burn no attempt; it is probed again after ${seconds(breaker.reset)}.` : "Its failures are forgotten."}</p>,
     action: verb === "open" ? "Open the breaker" : "Close the breaker",
-    command: `penstock breakers ${verb} ${quoted(breaker.name)}`,
+    command: forBreaker(verb === "open" ? "open" : "close", breaker.name),
     act: async (reason) => {
       await post(`/breakers/${encodeURIComponent(breaker.name)}/${verb}`, { reason: reason || null });
       tell(`${breaker.name} is ${verb === "open" ? "open" : "closed"}`);

@@ -1,18 +1,20 @@
 // All that match: a look that is kept to, then step by step, and how many were still eligible.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, get, post } from "../lib/api";
+import { get, post } from "../lib/api";
+import { forAll } from "../lib/commands";
 import type { Act, Preview, Step } from "../lib/jobtypes";
 import { asked, type Search } from "../lib/search";
 import { count, exactly, short } from "../lib/words";
 import { WORDS } from "../parts/acts";
+import { Command } from "../parts/copy";
 import { Arguments } from "../parts/jobcells";
 import { State } from "../parts/state";
 
 const FOR: Record<Act, string[]> = {
-  retry: ["failed", "delayed"], promote: ["delayed"], cancel: ["waiting", "delayed", "blocked", "active"], delete: ["completed", "failed", "cancelled"],
+  retry: ["failed"], promote: ["delayed"], cancel: ["waiting", "delayed", "blocked", "active"], delete: ["completed", "failed", "cancelled"],
 };
 const MEANS: Record<Act, string> = {
-  retry: "Failed jobs are made anew with their attempts reset; delayed ones become due now.",
+  retry: "Only failed jobs: they are made anew with their attempts reset. What is delayed stays so: see Run now.",
   promote: "Delayed jobs become due now.",
   cancel: "What has not begun never will; what runs is asked to stop.",
   delete: "Their records go for good, also from the history. Dead letters stay.",
@@ -20,13 +22,17 @@ const MEANS: Record<Act, string> = {
 
 /** What can be done to jobs of this state; of all states, everything. */
 export const actsFor = (state: string | undefined): Act[] =>
-  (Object.keys(FOR) as Act[]).filter((act) => !state || FOR[act].includes(state)).filter((act) => !(act === "retry" && state === "delayed"));
+  (Object.keys(FOR) as Act[]).filter((act) => !state || FOR[act].includes(state));
+
+/** To retry is said of what has failed; what is planned for later is not run by it. */
+const meant = (act: Act, search: Search): Search => (act === "retry" ? { ...search, query: { ...search.query, state: "failed" } } : search);
 
 interface Going { done: number; left: number; over: boolean; stopped: boolean; error?: string }
 
 interface Given { act: Act; search: Search; close: () => void; done: () => void }
 
-export function AllMatching({ act, search, close, done }: Given) {
+export function AllMatching({ act, search: given, close, done }: Given) {
+  const search = meant(act, given);
   const dialog = useRef<HTMLDialogElement>(null);
   const [seen, see] = useState<Preview>();
   const [refused, refuse] = useState<string>();
@@ -34,15 +40,15 @@ export function AllMatching({ act, search, close, done }: Given) {
   const stop = useRef(false);
   useEffect(() => {
     dialog.current?.showModal();
-    get<Preview>("/jobs/matching", { ...asked(search), act }).then(see, (error: ApiError) => refuse(error.message));
+    counted(act, search, see, stop).catch((error: Error) => refuse(error.message));
     return () => void (stop.current = true);
   }, []);
 
   const begin = async (event: SubmitEvent) => {
     event.preventDefault();
-    const given = new FormData(event.target as HTMLFormElement);
-    if (!seen) return;
-    const last = await carriedOut(act, search, seen, String(given.get("reason") ?? ""), Number(given.get("rate") ?? 50), stop, go);
+    const form = new FormData(event.target as HTMLFormElement);
+    if (!seen?.confirm) return;
+    const last = await carriedOut(act, search, seen, String(form.get("reason") ?? ""), Number(form.get("rate") ?? 50), stop, go);
     go(last);
     done();
   };
@@ -53,12 +59,12 @@ export function AllMatching({ act, search, close, done }: Given) {
         <h2 id="all-title">{words.title}: all that match</h2>
         {refused && <p class="banner bad" role="alert">{refused}</p>}
         {!seen && !refused && <p class="muted" role="status">Counting…</p>}
-        {seen && !going && <Look act={act} seen={seen} />}
+        {seen && !going && <Look act={act} seen={seen} command={forAll(act, search)} />}
         {seen && going && <Progress act={act} seen={seen} going={going} />}
         <div class="foot">
           {!going && <button type="button" onClick={() => dialog.current?.close()}>Keep as it is</button>}
-          {seen && !going && seen.count > 0 && (
-            <button type="submit" class={`primary ${act === "cancel" || act === "delete" ? "danger" : ""}`}>{words.title} {told(seen)}</button>
+          {seen && !going && (seen.count > 0 || seen.next) && (
+            <button type="submit" disabled={!seen.confirm} class={`primary ${act === "cancel" || act === "delete" ? "danger" : ""}`}>{seen.confirm ? `${words.title} ${count(seen.count)}` : "Counting…"}</button>
           )}
           {going && !going.over && <button type="button" onClick={() => (stop.current = true)}>Stop</button>}
           {going?.over && <button type="button" class="primary" onClick={() => dialog.current?.close()}>Close</button>}
@@ -68,20 +74,22 @@ export function AllMatching({ act, search, close, done }: Given) {
   );
 }
 
-const told = (seen: Preview): string => `${seen.more ? "more than " : ""}${count(seen.count)}`;
+/** "525 failed, 6,000 delayed". */
+const split = (seen: Preview): string => Object.entries(seen.by_state).map(([state, n]) => `${count(n)} ${state}`).join(", ");
 
-function Look({ act, seen }: { act: Act; seen: Preview }) {
-  if (!seen.count && !seen.more) return <p>None of the jobs that match can be acted on so. This is for jobs that are {FOR[act].join(" or ")}.</p>;
+function Look({ act, seen, command }: { act: Act; seen: Preview; command: string | undefined }) {
+  if (!seen.count && !seen.next) return <p>None of the jobs that match can be acted on so. This is for jobs that are {FOR[act].join(" or ")}.</p>;
   return (
     <>
-      <p><strong>{told(seen)} {seen.count === 1 && !seen.more ? "job" : "jobs"}</strong> matched at <time dateTime={seen.cut_off} title={exactly(seen.cut_off)}>{new Date(seen.cut_off).toLocaleTimeString()}</time>. What comes or changes after that is left alone.</p>
+      <p role="status"><strong>{count(seen.count)} {seen.next ? "so far, still counting" : seen.count === 1 ? "job" : "jobs"}</strong>{seen.count > 0 && ` (${split(seen)})`} matched at <time dateTime={seen.cut_off} title={exactly(seen.cut_off)}>{new Date(seen.cut_off).toLocaleTimeString()}</time>. What comes or changes after that is left alone.</p>
       <p class="muted">{MEANS[act]}</p>
       <ul class="plainlist" aria-label="Some of them">
         {seen.examples.map((job) => <li key={job.job_id} class="line wrap"><State of={job.state ?? job.status} /> <span>{job.task}</span> <Arguments of={job.payload} /> <code class="muted" title={job.job_id}>{short(job.job_id)}</code></li>)}
-        {(seen.count > seen.examples.length || seen.more) && <li class="muted">and {seen.more ? "more" : count(seen.count - seen.examples.length)}{seen.more ? "" : " more"}</li>}
+        {seen.count > seen.examples.length && <li class="muted">and {count(seen.count - seen.examples.length)} more</li>}
       </ul>
       {act === "retry" && <label class="field">How many a second<input name="rate" type="number" min={1} max={10000} defaultValue="50" required /></label>}
       <label class="field">Why? (kept in the audit log)<input name="reason" maxLength={500} autoFocus /></label>
+      {command && <Command text={command} />}
     </>
   );
 }
@@ -93,8 +101,9 @@ function Progress({ act, seen, going }: { act: Act; seen: Preview; going: Going 
     <>
       <progress max={Math.max(seen.count, going.done + going.left, 1)} value={going.done + going.left} aria-label={`${words.title}: so far`} />
       <p role="status">
-        {count(going.done)} of {told(seen)} {words.done}
-        {going.over && !going.stopped && !going.error && rest > 0 && !seen.more && `; ${count(rest)} ${rest === 1 ? "was" : "were"} not eligible any more`}
+        {count(going.done)} of {count(seen.count)} {words.done}
+        {going.over && !going.stopped && !going.error && (rest > 0 ? `; ${count(rest)} ${rest === 1 ? "was" : "were"} not eligible any more` : "; all were still eligible")}
+        {going.over && (going.stopped || going.error) && going.left > 0 && `; ${count(going.left)} of those that were reached ${going.left === 1 ? "was" : "were"} not eligible any more`}
         {going.over && going.stopped && ". Stopped: the others are as they were"}
         {going.over ? "." : "…"}
       </p>
@@ -104,6 +113,18 @@ function Progress({ act, seen, going }: { act: Act; seen: Preview; going: Going 
 }
 
 type Flag = { current: boolean };
+
+/** Look by look, each told of, until all are counted: only then can it be confirmed. */
+async function counted(act: Act, search: Search, tell: (seen: Preview) => void, stop: Flag): Promise<void> {
+  let after: string | null = null;
+  const examples: Preview["examples"] = [];
+  do {
+    const seen: Preview = await get<Preview>("/jobs/matching", { ...asked(search), act, after });
+    examples.push(...seen.examples);
+    tell({ ...seen, examples: [...examples] });
+    after = seen.next;
+  } while (after && !stop.current);
+}
 
 async function carriedOut(
   act: Act, search: Search, seen: Preview, reason: string, rate: number, stop: Flag, tell: (going: Going) => void,

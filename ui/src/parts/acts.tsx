@@ -1,16 +1,17 @@
 // Acting on chosen jobs: the question names how many and shows three; the answer says how many it was done to.
 import { ApiError, post } from "../lib/api";
+import { forJobs } from "../lib/commands";
 import type { Act } from "../lib/jobtypes";
 import type { Job } from "../lib/types";
 import { ask } from "./ask";
 import { State } from "./state";
 import { tell } from "./toast";
 
-export const WORDS: Record<Act, { title: string; action: string; done: string; command?: string }> = {
-  retry: { title: "Retry", action: "Retry", done: "retried", command: "penstock retry" },
-  cancel: { title: "Cancel", action: "Cancel them", done: "cancelled", command: "penstock cancel" },
+export const WORDS: Record<Act, { title: string; action: string; done: string }> = {
+  retry: { title: "Retry", action: "Retry", done: "retried" },
+  cancel: { title: "Cancel", action: "Cancel them", done: "cancelled" },
   delete: { title: "Delete", action: "Delete", done: "deleted" },
-  promote: { title: "Run now", action: "Run now", done: "made due", command: "penstock promote" },
+  promote: { title: "Run now", action: "Run now", done: "made due" },
 };
 
 export function askFor(act: Act, jobs: Job[], done: () => void): void {
@@ -20,7 +21,7 @@ export function askFor(act: Act, jobs: Job[], done: () => void): void {
     title: `${words.title}: ${many}?`,
     danger: act === "cancel" || act === "delete",
     action: jobs.length === 1 && act === "cancel" ? "Cancel it" : words.action,
-    command: words.command && `${words.command} ${jobs.slice(0, 3).map((job) => job.job_id).join(" ")}${jobs.length > 3 ? " …" : ""}`,
+    command: forJobs(act, jobs.map((job) => job.job_id)),
     body: (
       <ul class="plainlist">
         {jobs.slice(0, 3).map((job) => <li key={job.job_id}><State of={job.state ?? job.status} /> {job.task} <code>{job.job_id}</code></li>)}
@@ -36,16 +37,22 @@ export function askFor(act: Act, jobs: Job[], done: () => void): void {
   });
 }
 
-/** One after the other; why those that were not eligible were left. */
+const AT_ONCE = 4; // requests: a browser has six for all its tabs
+
+/** A few at a time; why those that were not eligible were left. */
 async function each(act: Act, jobs: Job[], reason: string): Promise<string[]> {
   const left: string[] = [];
-  for (const job of jobs) {
-    try {
-      await post(`/jobs/${job.job_id}/${act}`, { reason: reason || null });
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.status === 0 || error.status >= 500) throw error;
-      left.push(error.message);
+  const waiting = [...jobs];
+  const line = async () => {
+    for (let job = waiting.shift(); job; job = waiting.shift()) {
+      try {
+        await post(`/jobs/${job.job_id}/${act}`, { reason: reason || null });
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status === 0 || error.status >= 500) throw error;
+        left.push(error.message);
+      }
     }
-  }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, line));
   return left;
 }
