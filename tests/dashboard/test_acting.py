@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.async_api import Page, expect
 
@@ -42,6 +44,25 @@ async def test_a_failed_job_is_retried_from_its_page(shop: Shop) -> None:
     await expect(page.get_by_text("1 retried")).to_be_visible()
     letter = await shop.app.ops.dead_letter(job_id)
     assert letter.recovered_as is not None
+    # in lists it is marked, and told apart from what is still to be seen to
+    waits = await shop.failed(-2)
+    later = await shop.app.tasks["send_receipt"].using(delay=3600).aenqueue(order_id=6)
+    await page.goto("/dashboard/jobs?q=task:send_receipt recovered:yes")
+    row = page.get_by_role("row").filter(has=page.locator(f'a[href$="{job_id}"]'))
+    await expect(row.get_by_title(f"Recovered as {letter.recovered_as}")).to_be_visible()
+    await expect(page.get_by_title(waits)).to_have_count(0)
+    await page.goto("/dashboard/jobs?q=task:send_receipt after:1h")
+    await expect(page.get_by_title(waits)).to_be_visible()
+    # to retry all that match is for what has failed, not for what is planned
+    await page.get_by_role("group", name="All that match").get_by_role("button", name="Retry").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_text("failed) matched at")).to_be_visible()
+    told = dialog.locator(".command code")
+    await expect(told).to_have_text("penstock bulk retry --task send_receipt --state failed --since 1h")
+    await dialog.get_by_role("button", name=re.compile(r"^Retry \d+$")).click()
+    await expect(dialog.get_by_text("; all were still eligible.")).to_be_visible()
+    assert (await shop.app.ops.job(later.id)).state is State.DELAYED
+    assert (await shop.app.ops.dead_letter(waits)).recovered_as is not None
 
 
 async def test_a_delayed_job_is_cancelled_with_a_reason(shop: Shop) -> None:

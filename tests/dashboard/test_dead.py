@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import pytest
 from playwright.async_api import expect
@@ -105,9 +106,56 @@ async def test_a_cause_is_purged_by_its_count_and_a_reader_sees_no_action(shop: 
     await group.click()
     await expect(reader.get_by_role("region", name="Dead letters of this cause")).to_be_visible()
     await expect(reader.locator("section section button, section .card button")).to_have_count(0)
+    # on a phone: a list, or one of it
+    await reader.set_viewport_size({"width": 390, "height": 800})
+    await expect(group).to_be_hidden()
+    await reader.get_by_role("button", name="All causes").click()
+    await expect(reader.get_by_role("region", name="Dead letters of this cause")).to_have_count(0)
+    await group.click()
+    await expect(reader.get_by_role("heading", name="charge")).to_be_in_viewport()
     page = await shop.page("operator", "/dead-letters")
     cause = page.get_by_role("group", name="Causes").get_by_role("button").filter(has_text="gone")
     await cause.click()
     await page.get_by_role("button", name="Purge all").click()
     await page.get_by_role("dialog").get_by_role("button", name="Purge 2").click()
     await expect(cause).to_have_count(0)
+    # who looks at it meanwhile is told, and not shown another
+    await charged(shop, "another", 1)
+    await expect(page.get_by_text("Nothing is left here. What there was has been purged")).to_be_visible()
+    await expect(reader.get_by_text("Nothing is left here.")).to_be_visible()
+    await expect(reader.get_by_role("heading", name="no to … gone")).to_be_visible()
+
+
+async def test_a_recovery_is_stopped_or_handed_over_and_a_page_that_was_left_in_the_middle_says_so(
+    shop: Shop,
+) -> None:
+    dead = await charged(shop, "slowly", 1, 2, 3, 4, 5, 6)
+    mended.add("slowly")
+    page = await shop.page("operator", "/dead-letters")
+    await page.get_by_role("group", name="Causes").get_by_role("button").filter(has_text="slowly").click()
+    await page.get_by_role("button", name="Recover all").click()
+    form = page.get_by_role("form", name="Recover the rest")
+    await form.get_by_label("How many a second").fill("1")
+    await form.get_by_role("button", name="Recover 6").click()
+    await expect(page.get_by_text("1 of 6 recovered…")).to_be_visible()
+    await expect(page).to_have_url(re.compile("running=1"))
+    page.on("dialog", lambda dialog: dialog.accept())
+    await page.reload()
+    await expect(
+        page.get_by_text("A recovery at 1 a second ran here until its page was left.")
+    ).to_be_visible()
+    await page.get_by_role("button", name="Go on").click()
+    await form.get_by_label("How many a second").fill("1")
+    await form.get_by_role("button", name="Recover ").click()
+    recovery = page.get_by_role("group", name="The recovery")
+    await recovery.get_by_role("button", name="Stop").click()
+    await expect(recovery).to_contain_text("Stopped: the others are as they were.")
+    await recovery.get_by_role("button", name="Close").click()
+    await page.get_by_role("button", name="Recover all").click()
+    await form.get_by_label("How many a second").fill("1")
+    await form.get_by_role("button", name="Recover ").click()
+    await page.get_by_role("button", name="Hand over to the service").click()
+    await expect(page.get_by_text(re.compile(r"(\d) of \1 recovered\. "))).to_be_visible()
+    letters = [await shop.app.ops.dead_letter(job_id) for job_id in dead]
+    assert all(letter.recovered_as for letter in letters)
+    assert shop.complaints == []

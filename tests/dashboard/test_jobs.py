@@ -67,6 +67,8 @@ async def test_jobs_are_found_by_every_word_and_the_address_keeps_the_search(sho
     await expect(page.get_by_text("No job matches")).to_be_visible()
     await page.goto(f"/dashboard/jobs?q={quote('state:odd task:send_receipt args.to:x')}")
     await expect(page.get_by_text("not understood: state:odd")).to_be_visible()
+    await expect(page.get_by_text("Not all of this is understood")).to_be_visible()
+    await expect(page.locator("tr.row")).to_have_count(0)
     await expect(page.get_by_role("alert")).to_contain_text("only by order_id")
     await page.locator("#search").fill(job.id)
     await page.keyboard.press("Enter")
@@ -76,13 +78,18 @@ async def test_jobs_are_found_by_every_word_and_the_address_keeps_the_search(sho
     await expect(page.locator("main .state.cancelled").first).to_be_visible()
 
 
-async def test_all_that_match_are_acted_on_as_of_the_look_and_it_says_how_many_still_were(shop: Shop) -> None:
+async def test_all_that_match_are_acted_on_as_of_the_look_and_it_says_how_many_still_were(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("penstock.matching.COUNTED", 2)  # so five take some looks
+    monkeypatch.setattr("penstock.matching.LOOK", 2)
     first, *others = await delayed(shop, "many", 5)
     page = await shop.page("admin", "/jobs?q=owner:many")
     await expect(page.get_by_title(first)).to_be_visible()
     await page.get_by_role("group", name="All that match").get_by_role("button", name="Cancel").click()
     dialog = page.get_by_role("dialog")
-    await expect(dialog.get_by_text("5 jobs")).to_be_visible()
+    await expect(dialog.get_by_text("5 jobs (5 delayed)")).to_be_visible()
+    await expect(dialog.locator(".command code")).to_have_text("penstock bulk cancel --owner many")
     await expect(dialog.get_by_role("listitem")).to_have_count(4)  # three of them, and how many more
     await accessible(page)
     (late,) = await delayed(shop, "many", 1)
@@ -99,6 +106,9 @@ async def test_all_that_match_are_acted_on_as_of_the_look_and_it_says_how_many_s
     # single rows: chosen by key, deleted
     await page.goto("/dashboard/jobs?q=owner:many state:cancelled")
     await expect(page.locator("tr.row")).to_have_count(5)
+    await page.get_by_role("checkbox", name="Choose all shown").click()
+    await expect(page.get_by_text("5 chosen")).to_be_visible()
+    await page.get_by_role("checkbox", name="Choose all shown").click()
     await page.keyboard.press("j")
     await page.keyboard.press("x")
     await expect(page.get_by_text("1 chosen")).to_be_visible()
