@@ -207,7 +207,7 @@ function Recovered({ as }: { as: string }) {
 }
 
 function what(job: Job): string {
-  if (job.error) return job.error;
+  if (job.error) return job.recovered_as ? `recovered · ${job.error}` : job.error;
   if (job.progress?.percent !== undefined && job.status === "processing") return progressed(job.progress);
   return "";
 }
