@@ -21,7 +21,7 @@ from conformance.kit import (
     state,
     take,
 )
-from penstock.engine import DeadFilter, Recovery, Retention
+from penstock.engine import DeadFilter, JobFilter, Recovery, Retention
 from penstock.model.outcome import Released
 from penstock.model.priority import Priority
 from penstock.model.states import State
@@ -70,6 +70,8 @@ async def test_both_are_linked(engine, worker, clock):
     assert dead is not None
     assert (await read(engine, heir)).recovered_from == held.id
     assert (old.recovered_as, dead.recovered_as) == (heir, heir)
+    listed = await engine.jobs(JobFilter(state=State.FAILED, payloads=False), 10)
+    assert [job.recovered_as for job in listed if job.id == old.id] == [heir]
     assert dead.recovered_at == clock.now()
     assert old.state is State.FAILED
 

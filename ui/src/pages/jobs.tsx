@@ -152,6 +152,7 @@ function List({ list, text, all }: { list: Keyset<Job>; text: string; all: Compo
     <div class="stack tight">
       <div class="toolbar">
         {rows.length > 0 ? <ChosenActs rows={rows} none={() => setChosen(new Set())} done={done} /> : all}
+        {/(^| )state:failed( |$)/.test(text) && !text.includes("recovered:") && <a href={href("/jobs", { q: `${text} recovered:no` })}>Only those not recovered yet</a>}
         <span class="grow" />
         <span class="muted keys"><kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> open{mayAct && <> · <kbd>x</kbd> choose</>} · <kbd>/</kbd> search</span>
       </div>
