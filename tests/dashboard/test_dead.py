@@ -141,9 +141,7 @@ async def test_a_recovery_is_stopped_or_handed_over_and_a_page_that_was_left_in_
     await expect(page).to_have_url(re.compile("running=1"))
     page.on("dialog", lambda dialog: dialog.accept())
     await page.reload()
-    await expect(
-        page.get_by_text("A recovery at 1 a second ran here until its page was left.")
-    ).to_be_visible()
+    await expect(page.get_by_text("A recovery at 1 a second was begun here")).to_be_visible()
     await page.get_by_role("button", name="Go on").click()
     await form.get_by_label("How many a second").fill("1")
     await form.get_by_role("button", name="Recover ").click()

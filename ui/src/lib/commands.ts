@@ -15,6 +15,7 @@ export function forJobs(act: Act, ids: string[]): string | undefined {
 /** The same for all that match; none for what only the dashboard can ask for. */
 export function forAll(act: Act, search: Search): string | undefined {
   const { since, ...query } = search.query;
+  if (act === "retry" && query.recovered === "false") delete query.recovered; // as it is anyway
   if ((since && !search.ago) || Object.keys(query).some((name) => !OPTIONS[name])) return undefined;
   const plain = Object.entries(query).map(([name, value]) => `${OPTIONS[name]} ${quoted(value)}`);
   const args = Object.entries(search.args).map(([name, value]) => `--arg ${quoted(`${name}=${value}`)}`);

@@ -51,7 +51,7 @@ function Known({ cause, done }: { cause: Cause; done: () => void }) {
       <div class="card stack">
         <div class="line wrap">
           <h2 class="grow words">{cause.task}: {cause.error}</h2>
-          {who.may("operate") && cause.count > 0 && <Actions cause={cause} canary={canary} first={list.rows[0]} rest={() => setRest(true)} again={again} />}
+          {who.may("operate") && cause.count > 0 && <Actions cause={cause} canary={canary} first={list.rows[0]} rest={rest ? undefined : () => setRest(true)} again={again} />}
         </div>
         {canary && <Canary id={canary} others={cause.count} rest={() => setRest(true)} />}
         {who.may("operate") && !rest && <LeftOver left={cause.count} rest={() => setRest(true)} />}
@@ -100,13 +100,13 @@ function Gone({ id, task }: { id: string; task?: string }) {
   );
 }
 
-interface ActionsGiven { cause: Cause; canary: string | undefined; first: DeadLetter | undefined; rest: () => void; again: () => void }
+interface ActionsGiven { cause: Cause; canary: string | undefined; first: DeadLetter | undefined; rest: (() => void) | undefined; again: () => void }
 
 function Actions({ cause, canary, first, rest, again }: ActionsGiven) {
   const id = first?.job_id ?? cause.latest;
   const one = () => ask({
     title: "Recover one of them?", action: "Recover it", command: forLetter("recover", id),
-    body: <p>The latest becomes a new job, <code title={id}>{short(id)}</code> with its attempts reset, and is watched here before you recover the rest.</p>,
+    body: <p>The latest, <code title={id}>{short(id)}</code>, becomes a new job with its attempts reset, which is watched here before you recover the rest.</p>,
     act: async (reason) => {
       const made = await post<{ job_id: string }>(`/dead-letters/${id}/recover`, { reason: reason || "a canary" });
       turn({ cause: cause.id, canary: made.job_id }, true);
@@ -116,7 +116,7 @@ function Actions({ cause, canary, first, rest, again }: ActionsGiven) {
   return (
     <span class="line wrap">
       <button type="button" class={canary ? "" : "primary"} onClick={one}>{canary ? "Recover another…" : "Recover one…"}</button>
-      {cause.count > 1 && <button type="button" onClick={rest}>Recover all…</button>}
+      {cause.count > 1 && <button type="button" disabled={!rest} onClick={rest}>Recover all…</button>}
       <button type="button" class="danger" onClick={() => void purgeAll(cause, again)}>Purge all…</button>
     </span>
   );

@@ -32,7 +32,7 @@ export function LeftOver({ left, rest }: { left: number; rest: () => void }) {
   if (!rate || !left) return null;
   return (
     <div class="banner warn" role="status">
-      <span class="grow words">A recovery at {rate} a second ran here until its page was left. {count(left)} {left === 1 ? "is" : "are"} still dead, as they were.</span>
+      <span class="grow words">A recovery at {rate} a second was begun here; it goes on only in the page where it runs. {count(left)} {left === 1 ? "is" : "are"} still dead, as they were.</span>
       <button type="button" onClick={rest}>Go on…</button>
     </div>
   );
