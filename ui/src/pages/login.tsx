@@ -25,7 +25,7 @@ export function Login({ enter, used }: { enter: (token: string) => Promise<void>
         {wrong && <p id="wrong" class="banner bad" role="alert">{wrong}</p>}
         <button type="submit" class="primary">Sign in</button>
         <p class="muted">You have none? Where Penstock runs, type</p>
-        <Command text="penstock token create me --scope operate" />
+        <Command text="penstock token create me --scope admin" />
       </form>
     </main>
   );
