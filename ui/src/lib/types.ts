@@ -80,7 +80,7 @@ export interface HealthReport {
   problems: { status: string; text: string; next: string | null }[]; last_check: string;
 }
 export interface Alerts {
-  alerts: { rule: string; subject: string; severity: string; message: string; phase: string; since: string; fired_at: string | null; told: string[] }[];
+  alerts: { rule: string; subject: string; severity: string; message: string; phase: string; since: string; fired_at: string | null; clear_at: string | null; told: string[] }[];
   channels: { name: string; told_at: string | null; failed_at: string | null; problem: string | null }[];
 }
 export interface AlertEntry { at: string; event: string; rule: string; subject: string; severity: string; message: string }
