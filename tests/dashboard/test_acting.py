@@ -81,9 +81,12 @@ async def test_a_job_is_enqueued_from_the_catalogue_and_bad_arguments_are_told_a
     await page.get_by_label("order_id").fill("1.5")
     await page.get_by_role("button", name="Enqueue").click()
     await expect(page.get_by_role("alert").first).to_contain_text("integer")
-    await page.get_by_label("order_id").fill("12")
+    await page.get_by_label("order_id").fill("12345678901234567890")
     await page.get_by_role("button", name="Enqueue").click()
     await expect(page.locator("main .state.completed")).to_be_visible(timeout=20_000)
+    await expect(page.get_by_text("12345678901234567890", exact=True)).to_be_visible()
+    made = await shop.app.ops.job(page.url.rsplit("/", 1)[1])
+    assert made.args == {"order_id": 12345678901234567890}
 
 
 async def test_a_page_shows_what_happens_without_being_loaded_again(shop: Shop) -> None:

@@ -1,5 +1,6 @@
 // Every call to the service. Errors say what the service said.
 import { API } from "./base";
+import { read, write } from "./json";
 
 export interface Problem {
   field: string;
@@ -37,7 +38,7 @@ async function ask<T>(method: string, path: string, query: Query, body?: unknown
     response = await fetch(address(path, query), {
       method,
       headers: headers(method, body),
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined ? undefined : write(body),
       credentials: "same-origin",
     });
   } catch {
@@ -59,7 +60,7 @@ function headers(method: string, body: unknown): Record<string, string> {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return read(text);
   } catch {
     return {};
   }

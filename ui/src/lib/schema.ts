@@ -1,4 +1,5 @@
 // From the JSON schema of a task's arguments to the fields of a form, and back to a payload.
+import { Exact, readExact, write } from "./json";
 import type { Schema } from "./types";
 
 export interface Field {
@@ -23,7 +24,7 @@ export function fieldsOf(whole: Schema): Field[] {
     const type = real.map(named).join(" or ") || "JSON";
     return {
       name, type, nullable, kind: kindOf(schema), choices: choicesOf(schema), required: whole.required?.includes(name) ?? false,
-      hint: given.default === undefined ? EXAMPLES[schema.format ?? ""] ?? type : `${type}, by default ${JSON.stringify(given.default)}`,
+      hint: given.default === undefined ? EXAMPLES[schema.format ?? ""] ?? type : `${type}, by default ${write(given.default)}`,
       about: given.description ?? schema.description,
     };
   });
@@ -59,7 +60,8 @@ export function valueOf(text: string, field: Field): unknown {
   if (text === "") return field.required && field.nullable ? null : field.required && field.kind === "text" ? "" : undefined;
   if (field.kind === "text" || field.kind === "date") return text;
   try {
-    return JSON.parse(text);
+    const value = readExact(text);
+    return value instanceof Exact && field.type === "number or string" ? text : value; // a Decimal: 1.10 stays so as text
   } catch {
     if (field.kind === "number") return text; // the service says what is wrong with it
     throw new NotJson("is not JSON");

@@ -1,6 +1,7 @@
 // Other arguments before a job is recovered: a field for each, what does not fit told at its field.
 import { useState } from "preact/hooks";
 import { ApiError, get, post } from "../lib/api";
+import { asText as asJson, Exact, readExact } from "../lib/json";
 import type { DeadLetter, Schema, TaskInfo } from "../lib/types";
 import { ask, Told } from "../parts/ask";
 import { complain, tell } from "../parts/toast";
@@ -35,16 +36,18 @@ class Draft {
     if (name in this.given && text === asText(before)) return before;
     const isText = kindOf(this.shapeOf(name)).includes("string") || typeof before === "string";
     if (!text && !(isText && typeof before === "string")) return undefined;
-    return isText && !kindOf(this.shapeOf(name)).some((kind) => kind !== "string" && kind !== "null") ? text : parsed(text);
+    return isText && !kindOf(this.shapeOf(name)).some((kind) => kind !== "string" && kind !== "null") ? text : parsed(text, isText);
   }
 }
 
-const asText = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+const asText = (value: unknown): string => asJson(value, 2);
 const kindOf = (schema: Schema): string[] => (schema.type ? [schema.type] : (schema.anyOf ?? []).flatMap(kindOf));
 
-function parsed(text: string): unknown {
+/** Where text is allowed as well, a number that is not exact as a number stays text: so 1.10 of a Decimal. */
+function parsed(text: string, mayBeText: boolean): unknown {
   try {
-    return JSON.parse(text);
+    const value = readExact(text);
+    return value instanceof Exact && mayBeText ? text : value;
   } catch {
     return text;
   }

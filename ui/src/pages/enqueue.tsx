@@ -1,6 +1,7 @@
 // A form made of a task's schema; what is wrong is told at its field.
 import { useState } from "preact/hooks";
 import { ApiError, post } from "../lib/api";
+import { asText, readExact, write } from "../lib/json";
 import { go, href } from "../lib/route";
 import { fieldsOf, NotJson, valueOf, type Field } from "../lib/schema";
 import { useWho } from "../lib/session";
@@ -67,7 +68,7 @@ function Input({ field, secret, wrong }: { field: Field; secret: boolean; wrong:
       {field.kind === "choice" || field.kind === "boolean"
         ? <select {...common} defaultValue="">
             <option value="">{field.required ? "choose" : "left out"}</option>
-            {(field.kind === "boolean" ? [true, false] : field.choices).map((value) => <option key={String(value)} value={JSON.stringify(value)}>{String(value)}</option>)}
+            {(field.kind === "boolean" ? [true, false] : field.choices).map((value) => <option key={write(value)} value={write(value)}>{asText(value)}</option>)}
           </select>
         : field.kind === "json"
           ? <textarea {...common} placeholder={`${field.hint}, as JSON`} spellcheck={false} />
@@ -92,7 +93,7 @@ function read(fields: Field[], given: FormData): [Record<string, unknown>, Wrong
   for (const field of fields) {
     try {
       const text = String(given.get(`arg ${field.name}`) ?? "");
-      const value = field.kind === "choice" && text ? JSON.parse(text) : valueOf(text, field);
+      const value = field.kind === "choice" && text ? readExact(text) : valueOf(text, field);
       if (value !== undefined) payload[field.name] = value;
     } catch (error) {
       if (!(error instanceof NotJson)) throw error;

@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import "../jobs.css";
 import { get } from "../lib/api";
 import type { JobStory } from "../lib/jobtypes";
+import { asText, write } from "../lib/json";
 import { useLoad } from "../lib/load";
 import { go, href, turn, useRoute } from "../lib/route";
 import { idIn } from "../lib/search";
@@ -183,10 +184,10 @@ function Given({ job }: { job: Job }) {
     <div class="stack tight">
       <dl class="facts args">
         {Object.entries(given).map(([name, value]) => (
-          <Fact key={name} name={name}>{hidden.has(name) && value === "•••" ? <span class="pill">hidden: declared secret</span> : <code>{typeof value === "string" ? value : JSON.stringify(value, null, 2)}</code>}</Fact>
+          <Fact key={name} name={name}>{hidden.has(name) && value === "•••" ? <span class="pill">hidden: declared secret</span> : <code>{asText(value, 2)}</code>}</Fact>
         ))}
       </dl>
-      <div><Copy text={JSON.stringify(given)} label="Copy as JSON" /></div>
+      <div><Copy text={write(given)} label="Copy as JSON" /></div>
     </div>
   );
 }

@@ -1,6 +1,8 @@
 // Values and stacks, always as text.
+import { write } from "../lib/json";
+
 export function Json({ of }: { of: unknown }) {
-  return <pre class="json">{JSON.stringify(of, null, 2)}</pre>;
+  return <pre class="json">{write(of, 2)}</pre>;
 }
 
 /** A stack, folded; lines of libraries are pale, one's own stand out. */

@@ -1,4 +1,5 @@
 // Small things that tables show of a job.
+import { asText, write } from "../lib/json";
 import { useNow } from "../lib/live";
 import type { Job } from "../lib/types";
 import { seconds } from "../lib/words";
@@ -10,12 +11,12 @@ export function Arguments({ of }: { of: unknown }) {
   if (!of || typeof of !== "object") return <span class="muted">–</span>;
   const given = Object.entries(of);
   const text = given.slice(0, MOST).map(([name, value]) => `${name}=${brief(value)}`).join(" ") + (given.length > MOST ? " …" : "");
-  return text ? <code title={JSON.stringify(of)}>{text}</code> : <span class="muted">–</span>;
+  return text ? <code title={write(of)}>{text}</code> : <span class="muted">–</span>;
 }
 
 function brief(value: unknown): string {
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.length > 32 ? `${text.slice(0, 31)}…` : text;
+  const signs = [...asText(value).slice(0, 80)]; // whole ones: an emoji is two units
+  return signs.length > 32 ? `${signs.slice(0, 31).join("")}…` : signs.join("");
 }
 
 /** From its first start to its end, or to now. */
