@@ -44,7 +44,8 @@ export interface TaskInfo {
 }
 export interface Schema {
   type?: string; title?: string; description?: string; default?: unknown; enum?: unknown[]; const?: unknown; format?: string;
-  properties?: Record<string, Schema>; required?: string[]; anyOf?: Schema[]; items?: Schema; minimum?: number; maximum?: number;
+  properties?: Record<string, Schema>; required?: string[]; anyOf?: Schema[]; oneOf?: Schema[]; items?: Schema; minimum?: number; maximum?: number;
+  additionalProperties?: boolean | Schema; pattern?: string; minLength?: number;
   $ref?: string; $defs?: Record<string, Schema>;
 }
 export interface Deed {
