@@ -51,10 +51,9 @@ const FORMATS: Record<string, string> = { "date-time": "date and time", uuid: "U
 
 function hintOf(field: Omit<Field, "hint">, schema: Schema): string {
   const like = EXAMPLES[schema.format ?? ""] ?? field.type;
-  const quotes = field.kind === "either" ? '; in quotes it is text: "12"' : "";
-  const without = field.fallback === undefined ? "" : `, ${field.fallback} if left out`;
+  const quotes = field.kind === "either" ? ' ("12" in quotes is text)' : "";
   const empty = field.mayBeEmpty && field.kind === "text" && (!field.required || field.nullable) && field.fallback !== '""' ? ', "" for empty text' : "";
-  return `${like}${quotes}${without}${empty}`;
+  return `${like}${quotes}${empty}`;
 }
 
 export function named(given: Schema, whole: Schema): string {

@@ -9,7 +9,7 @@ export const seesAll = (who: Pick<Who, "owner" | "scopes">): boolean => who.scop
 
 export function roleOf(who: Pick<Who, "owner" | "scopes">): string {
   const role = who.scopes.includes("admin") ? "administrator" : who.scopes.includes("operate") ? "operator" : "reader";
-  return seesAll(who) ? role : `${role} of ${who.owner}`;
+  return seesAll(who) ? role : `${role}, jobs of ${who.owner}`;
 }
 
 export interface Place { at: string; name: string; brief: string; glyph: string; for: "anybody" | "all owners" | "administrators" }

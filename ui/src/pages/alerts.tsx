@@ -34,7 +34,7 @@ export function Alerts() {
               { name: "What, as of the last look", wrap: true, show: (a) => <Told text={a.message} /> },
               { name: "Rule", show: (a) => <code>{a.rule}</code> },
               { name: "Since", show: (a) => <Ago at={a.fired_at ?? a.since} /> },
-              { name: "Not so since", title: "If it stays so, the alert is over after a while", show: (a) => <Ago at={a.clear_at} /> },
+              { name: "Last so", title: "Not so any more: if it stays so, the alert is over after a while", show: (a) => <Ago at={a.clear_at} /> },
               { name: "Leads to", show: (a) => <Way alert={a} /> },
               { name: "Told", show: (a) => a.told.join(", ") || <span class="muted">nobody</span> },
             ]} />

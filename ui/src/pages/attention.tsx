@@ -33,7 +33,7 @@ export function Attention({ health, stats, queues, again }: { health: HealthRepo
     ...queues.filter((q) => q.paused).map((q) => paused(q, mayAct ? () => askPause(q, done) : undefined)),
     ...queues.filter((q) => q.parked > 0).map(parked),
     ...(stats?.worker_count === 0 && !health.problems.some((problem) => problem.text.startsWith("no worker")) ? [NOBODY] : []),
-    ...firing(alerts.data),
+    ...firing(alerts.data, new Set(health.problems.map((problem) => queueOf(problem.text)))),
     ...late(stats),
   ];
   return (
@@ -119,8 +119,9 @@ function parked(queue: Queue): Fact {
   };
 }
 
-function firing(alerts: Alerts | undefined): Fact[] {
-  const found = (alerts?.alerts ?? []).filter((alert) => alert.phase === "firing");
+/** But for those of a queue that has a line already, which says the same. */
+function firing(alerts: Alerts | undefined, told: Set<string | undefined>): Fact[] {
+  const found = (alerts?.alerts ?? []).filter((alert) => alert.phase === "firing" && !told.has(alert.subject));
   const more = found.length - MOST_ALERTS;
   const status = (severity: string) => (severity === "warning" ? "degraded" : "unhealthy");
   return [
@@ -134,7 +135,7 @@ function firing(alerts: Alerts | undefined): Fact[] {
 
 /** Its words are as of the last look: since when it fires, and whether it is about to be over. */
 function Since({ alert }: { alert: Alerts["alerts"][number] }) {
-  return <>fires since <Ago at={alert.fired_at ?? alert.since} />{alert.clear_at && <>, but is not so any more since <Ago at={alert.clear_at} />: over soon, if it stays so</>}. Rule {alert.rule}.</>;
+  return <>fired <Ago at={alert.fired_at ?? alert.since} />{alert.clear_at && <>, last so <Ago at={alert.clear_at} />: over soon, if it stays so</>}, by rule {alert.rule}.</>;
 }
 
 function late(stats: Stats | undefined): Fact[] {

@@ -66,11 +66,11 @@ function Input({ field, secret, wrong }: { field: Field; secret: boolean; wrong:
   const common = { id, name: `arg ${field.name}`, "aria-invalid": wrong !== undefined, "aria-describedby": wrong ? `${id}-wrong` : undefined, "aria-required": field.required };
   return (
     <div class="field">
-      <label for={id}>{field.name}{!field.required && <span> (may be left out)</span>}</label>
+      <label for={id}>{field.name}{!field.required && <span> ({field.fallback === undefined || field.fallback === "null" ? "may be left out" : <>if left out: <code>{field.fallback}</code></>})</span>}</label>
       {field.about && <span class="muted">{field.about}</span>}
       {field.kind === "choice" || field.kind === "boolean"
         ? <select {...common} defaultValue="">
-            <option value="">{field.required ? "choose" : field.fallback === undefined ? "left out" : `left out: ${field.fallback}`}</option>
+            <option value="">{field.required ? "choose" : "left out"}</option>
             {(field.kind === "boolean" ? [true, false] : field.choices).map((value) => <option key={write(value)} value={write(value)}>{asText(value)}</option>)}
             {field.nullable && <option value="null">nothing</option>}
           </select>

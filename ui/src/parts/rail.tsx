@@ -1,4 +1,4 @@
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { href } from "../lib/route";
 import { useWho } from "../lib/session";
 import { isAt, placesFor, type Place } from "../lib/who";
@@ -36,6 +36,7 @@ export function Bottom({ path }: { path: string }) {
   const places = placesFor(useWho());
   const [first, others] = [places.slice(0, AT_THE_BOTTOM), places.slice(AT_THE_BOTTOM)];
   const sheet = useRef<HTMLDivElement>(null);
+  const [open, set] = useState(false);
   return (
     <>
       <nav class="bottom" aria-label="Pages, at the bottom">
@@ -48,12 +49,17 @@ export function Bottom({ path }: { path: string }) {
           <span aria-hidden="true">⋯</span>More
         </button>
       </nav>
-      <div class="sheet" id="more" popover="auto" ref={sheet} onClick={(event) => (event.target as Element).closest("a") && sheet.current?.hidePopover()}>
-        <nav aria-label="More pages">
-          {others.map((place) => <Item key={place.at} place={place} path={path} />)}
-          <a class="item" href={href("/help")}><span aria-hidden="true">?</span>Help</a>
-        </nav>
-        <Me />
+      <div class="sheet" id="more" popover="auto" ref={sheet} onBeforeToggle={(event) => set(event.newState === "open")}
+        onClick={(event) => (event.target as Element).closest("a") && sheet.current?.hidePopover()}>
+        {open && (
+          <>
+            <nav aria-label="More pages">
+              {others.map((place) => <Item key={place.at} place={place} path={path} />)}
+              <a class="item" href={href("/help")}><span aria-hidden="true">?</span>Help</a>
+            </nav>
+            <Me />
+          </>
+        )}
       </div>
     </>
   );

@@ -58,11 +58,15 @@ function LiveLight() {
   const live = useLive();
   const now = useNow();
   const kind = live.light === "live" ? "good" : live.light === "paused" ? "" : "warn";
+  const heard = ago(new Date(live.since), now);
   return (
-    <button type="button" class={`pill ${kind}`} onClick={() => setPaused(!live.paused)} title={`last heard ${ago(new Date(live.since), now)}`}
-      aria-label={live.paused ? "Paused: show changes again" : `${live.light}: stop showing changes`}>
-      <span class="dot" aria-hidden="true" /><span>{live.light}</span><span class="wide age">{ago(new Date(live.since), now)}</span>
-    </button>
+    <>
+      <button type="button" class={`pill ${kind}`} onClick={() => setPaused(!live.paused)} title={`last heard ${heard}`}
+        aria-label={live.paused ? "Paused: show changes again" : `${live.light}: stop showing changes`}>
+        <span class="dot" aria-hidden="true" /><span>{live.light}</span>
+      </button>
+      <span class="wide age muted">{heard}</span>
+    </>
   );
 }
 
