@@ -135,7 +135,7 @@ function firing(alerts: Alerts | undefined, told: Set<string | undefined>): Fact
 
 /** Its words are as of the last look: since when it fires, and whether it is about to be over. */
 function Since({ alert }: { alert: Alerts["alerts"][number] }) {
-  return <>fired <Ago at={alert.fired_at ?? alert.since} />{alert.clear_at && <>, last so <Ago at={alert.clear_at} />: over soon, if it stays so</>}, by rule {alert.rule}.</>;
+  return <>fired <Ago at={alert.fired_at ?? alert.since} /> by rule {alert.rule}{alert.clear_at && <>; last so <Ago at={alert.clear_at} />, over soon unless it comes back</>}.</>;
 }
 
 function late(stats: Stats | undefined): Fact[] {

@@ -16,7 +16,7 @@ export function Login({ enter, used }: { enter: (token: string) => Promise<void>
   return (
     <main class="login">
       <form class="card stack" onSubmit={submit}>
-        <span class="brand"><Mark />Penstock</span>
+        <h1 class="brand"><Mark />Penstock</h1>
         {used && <p class="banner" role="status">This link has been used already. Each start of <code>penstock dev</code> prints a new one.</p>}
         <label class="field">
           Token
