@@ -35,6 +35,7 @@ SCREENS = {
     "flow": "/jobs/{flow}",
     "dead-letters": "/dead-letters",
     "queues": "/queues",
+    "queue": "/queues/billing",
     "schedules": "/schedules",
     "schedule": "/schedules/backup-check",
     "workers": "/workers",
@@ -43,6 +44,7 @@ SCREENS = {
     "tasks": "/tasks",
     "task": "/tasks/charge_card",
     "audit": "/audit",
+    "health": "/health",
     "help": "/help",
 }
 TABS = {"flow": "Flow"}  # that are opened first
@@ -124,7 +126,10 @@ async def _take_all(link: str) -> None:
             "failed": await _job(context, "charge_card", "failed"),
             "flow": await _job(context, "mail_report"),
         }
+        stranger = await (await browser.new_context(base_url=url, viewport=DESK)).new_page()
         for theme in ("light", "dark"):
+            await stranger.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            await _take(stranger, "/", f"sign-in-{theme}")
             await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
             for name, path in SCREENS.items():
                 await _take(page, path.format(**jobs), f"{name}-{theme}", TABS.get(name))
@@ -156,7 +161,8 @@ async def _browser() -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=shutil.which("chromium"),
-            args=["--no-sandbox", "--disable-gpu", "--hide-scrollbars"],
+            args=["--no-sandbox", "--disable-gpu"],
+            ignore_default_args=["--hide-scrollbars"],  # what is stray is to be seen
         )
         yield browser
         await browser.close()

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from penstock.audit import Audit
 from penstock.engine import Engine
 from penstock.model.access import Principal, Scope
+from penstock.model.errors import PenstockError
 from penstock.model.values import loads
 from penstock.tokens import Tokens
 
@@ -23,6 +24,10 @@ MOST = 20  # of one token; whoever begins another ends the oldest
 
 
 _GROUP = re.compile(r"[0-9a-z_]{1,16}\.")
+
+
+class SeesNothing(PenstockError):
+    """A token that may not read: a browser could show nothing by it."""
 
 
 class NewSession(NamedTuple):
@@ -47,11 +52,16 @@ class Sessions:
         return code
 
     async def begin(self, shown: str) -> NewSession | None:
-        """A new session for whoever has this token or invitation; None where it is neither."""
+        """A new session for whoever has this token or invitation; None where it is neither.
+
+        SeesNothing where it is a token without the scope `read`.
+        """
         whose = await (self._invited(shown) if shown.startswith(INVITED) else self._holder(shown))
         principal = None if whose is None else await self._principal(whose)
         if whose is None or principal is None:
             return None
+        if not principal.may(Scope.READ):
+            raise SeesNothing(f"this token lacks the scope read: it has {_listed(principal)}")
         group = whose.get("token", INVITED)
         await self._make_room(group)
         secret = f"{group}.{secrets.token_urlsafe(32)}"
@@ -98,6 +108,10 @@ class Sessions:
     async def end(self, secret: str) -> None:
         """Whoever shows it from now on is nobody."""
         await self._engine.remove_notes(KIND, [_key(secret)])
+
+
+def _listed(principal: Principal) -> str:
+    return ", ".join(sorted(principal.scopes))
 
 
 def proof_of(secret: str) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import NamedTuple
 
-from penstock.audit import Audit
+from penstock.audit import Audit, DeedFilter
 from penstock.engine import Engine, ScheduleRow, TickRecord
 from penstock.model.errors import ActionRefused, InvalidValue, JobNotFound
 from penstock.model.planning import Runs, Seam, runs_between, seams_between
@@ -22,6 +22,9 @@ from penstock.veil import Veil
 RUNS_SHOWN = 10
 TICKS_SHOWN = 20
 LANES_SHOWN = 100
+FIRE = "schedule fire"  # in the audit log
+BY_HAND = "fired by hand"
+BY_HAND_FOR = timedelta(days=7)  # that a run by hand is told of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +50,7 @@ class Run(NamedTuple):
 
 
 class Fired(NamedTuple):
-    """A tick that was, and what has become of its job."""
+    """A tick that was, or a run by hand, and what has become of its job."""
 
     due: datetime
     fired_at: datetime
@@ -110,18 +113,28 @@ class Timetable:
         return [entry for _, entry in sorted(known.items())]
 
     async def schedule(self, name: str) -> Detail:
-        """One schedule, its next runs and its latest ticks; JobNotFound where there is none."""
+        """One schedule, its next runs, its latest ticks and runs by hand; JobNotFound where there is none."""
         entry = await self._entry(name)
         now = (await self._engine.due_schedules(0)).now
         runs = [] if entry.spec is None or entry.paused else _runs(entry.spec.timing, entry.next_at, now)
-        ticks = [await self._fired(tick) for tick in await self._engine.ticks(name, TICKS_SHOWN)]
-        return Detail(self._shown(entry), runs, ticks)
+        ticks = [*await self._engine.ticks(name, TICKS_SHOWN), *await self._by_hand(name, now)]
+        latest = sorted(ticks, key=lambda tick: tick.fired_at, reverse=True)[:TICKS_SHOWN]
+        return Detail(self._shown(entry), runs, [await self._fired(tick) for tick in latest])
+
+    async def _by_hand(self, name: str, now: datetime) -> list[TickRecord]:
+        """What somebody has fired lately, as the audit log has it."""
+        where = DeedFilter(action=FIRE, target=name, outcome="done", since=now - BY_HAND_FOR)
+        found = (await self._audit.search(where, TICKS_SHOWN)).entries
+        return [
+            TickRecord(deed.at, deed.at, deed.after["job_id"], BY_HAND)
+            for deed in found
+            if deed.target == name and "job_id" in deed.after
+        ]
 
     async def plan(self, span: timedelta, since: datetime | None = None) -> Plan:
-        """What all schedules do in a time, by default from a little before now on."""
+        """What all schedules do in a time; by default the next, and a little of what was before."""
         now = (await self._engine.due_schedules(0)).now
-        begin = now - span / 12 if since is None else since
-        until = begin + span
+        begin, until = (now - span / 12, now + span) if since is None else (since, since + span)
         entries = (await self._entries())[:LANES_SHOWN]
         zones = {spec.timing.zone.key: spec.timing.zone for entry in entries if (spec := entry.spec)}
         lanes = [await self._lane(entry, begin, until) for entry in entries]
@@ -143,7 +156,7 @@ class Timetable:
         """Make a job as the schedule does, now and outside its ticks; its id."""
         entry = await self._entry(name)
         job = _readable(entry).job_by_hand(name, new_id())
-        async with self._audit.action("schedule fire", name) as change:
+        async with self._audit.action(FIRE, name) as change:
             (made,) = await self._engine.enqueue([job])
             if made.duplicate:
                 raise ActionRefused(

@@ -82,6 +82,14 @@ async def test_a_schedule_is_fired_now(shop: Shop) -> None:
     await page.get_by_role("button", name="Fire now").click()
     await confirm(page, "Fire now")
     await expect(page.get_by_text("Fired as")).to_be_visible()
+    fired = page.get_by_role("region", name="What it has fired").get_by_role("row").filter(has_text="by hand")
+    await expect(fired.locator(".state")).to_have_text(re.compile("completed|waiting|active"))
+    await page.get_by_role("button", name="Pause").click()
+    await confirm(page, "Pause")
+    await expect(page.get_by_text("It is paused")).to_be_visible()
+    await page.get_by_role("button", name="Resume", exact=True).click()
+    await confirm(page, "Resume")
+    await expect(page.get_by_role("region", name="The next runs").get_by_role("row")).to_have_count(11)
 
 
 async def test_a_breaker_is_opened_and_closed(shop: Shop) -> None:

@@ -20,6 +20,10 @@ async def test_without_a_valid_token_nothing_is_shown(shop: Shop) -> None:
     await page.get_by_role("textbox", name="Token").fill("pst_0123456789abcdef_" + "x" * 43)
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_role("alert")).to_contain_text("a valid token is needed")
+    blind = (await shop.app.ops.tokens.create("blind", {Scope.OPERATE}, "*")).text
+    await page.get_by_role("textbox", name="Token").fill(blind)
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_role("alert")).to_contain_text("lacks the scope read: it has operate")
 
 
 async def test_a_link_from_the_terminal_signs_one_browser_in(shop: Shop) -> None:

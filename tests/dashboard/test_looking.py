@@ -52,6 +52,10 @@ async def test_hostile_words_are_shown_as_words(shop: Shop) -> None:
         await job.aresult(timeout=20)
     page = await shop.page("operator", f"/jobs/{job.id}")
     await expect(page.locator("main").get_by_text("<img src=x onerror=alert(1)>").first).to_be_visible()
+    told = page.get_by_role("region", name="How it ended")
+    await expect(told).to_contain_text("⟨U+202E⟩javascript:alert(1).")  # our own full stop stays at the end
+    key = page.locator("dd code").filter(has_text="onerror")
+    assert await key.evaluate("e => getComputedStyle(e).unicodeBidi") == "isolate"
     for path in ("/jobs?q=task:hostile", "/dead-letters", f"/jobs?q={'<img src=x onerror=alert(1)>'}"):
         await page.goto(f"/dashboard{path}")
         await expect(page.locator("main h1")).to_be_visible()

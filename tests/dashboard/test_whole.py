@@ -106,8 +106,10 @@ async def test_a_task_is_enqueued_by_a_form_of_its_schema(shop: Shop) -> None:
     await page.get_by_label("tenant").fill(HOSTILE)
     await page.get_by_label("lines").fill("[1, 2")
     await page.get_by_role("button", name="Enqueue").click()
-    await expect(page.get_by_role("alert")).to_have_text("is not JSON")
+    await expect(page.get_by_role("alert")).to_contain_text("is not JSON: list of whole number")
     await expect(page.get_by_label("lines")).to_be_focused()
+    await page.get_by_role("button", name="Begin with an example of lines").click()
+    await expect(page.get_by_label("lines")).to_have_value("[\n  0\n]")
     await page.get_by_label("lines").fill('[1, "two"]')
     await page.get_by_role("button", name="Enqueue").click()
     await expect(page.get_by_role("alert")).to_have_count(2)  # how is missing, and two is no number
@@ -119,9 +121,11 @@ async def test_a_task_is_enqueued_by_a_form_of_its_schema(shop: Shop) -> None:
     await page.get_by_role("button", name="Enqueue").click()
     await expect(page.get_by_role("alert")).to_have_count(1)
     await page.get_by_label("Delay, in seconds").fill("")
+    await page.get_by_label("Tags").fill("fragile, north")
     await page.get_by_role("button", name="Enqueue").click()
     await expect(page).to_have_url(re.compile("/jobs/[0-9a-f-]{36}$"))
     job = await shop.app.ops.job(page.url.rpartition("/")[2])
+    assert set(job.tags) == {"fragile", "north"}
     assert job.args == {"tenant": HOSTILE, "how": "courier", "express": True, "lines": [1, 2]}
     await page.goto("/dashboard/limits?open=parcels%3Edeliver")
     key = (

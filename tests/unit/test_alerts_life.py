@@ -56,6 +56,12 @@ def test_with_a_time_it_is_pending_until_that_has_passed_without_a_break() -> No
     assert (later.phase, later.since, event) == (Phase.FIRING, at(0), Event.FIRING)
 
 
+def test_while_it_fires_its_words_are_of_now_and_nobody_is_told_for_that() -> None:
+    standing, event = step(known(), hit(message="deeper"), TO, at(15), PACE)
+    assert standing is not None
+    assert (standing.message, standing.owed, standing.fired_at, event) == ("deeper", (), at(0), None)
+
+
 def test_what_was_told_is_not_told_again_before_the_time_to_repeat_it() -> None:
     standing = known()
     assert standing.owed == ()

@@ -98,7 +98,8 @@ def test_a_job_is_made_by_hand(run, synced):
     assert (job["task"], job["args"]) == ("fail", {"what": "x"})
     assert "schedule graph-build, fired by hand" in run("job", job["id"]).out
     assert run("schedules", "fire", "aggregate", "--json").json["job_id"]
-    assert run("schedules", "graph-build", "--json").json["ticks"] == []
+    (fired,) = run("schedules", "graph-build", "--json").json["ticks"]
+    assert (fired["job_id"], fired["note"]) == (job["id"], "fired by hand")
 
 
 def test_a_schedule_is_paused_and_resumed(run, synced):

@@ -258,3 +258,25 @@ def test_any_json_value_comes_back_equal(value: Any) -> None:
 
     codec = arguments(handler, limit=1_000_000)
     assert codec.decode(codec.encode((1, value), {})[0]) == {"n": 1, "x": value}
+
+
+def test_the_description_tells_the_defaults_but_no_secret_and_the_fingerprint_stays() -> None:
+    def fn(
+        order: int,
+        copies: int = 2,
+        how: Size = Size.BIG,
+        when: date | None = None,
+        pin: str = "1234",
+        password: str = SECRET,
+        worst: float = float("inf"),
+    ) -> None: ...
+
+    arguments = Arguments("send", read_signature(fn), 10_000)
+    before = arguments.fingerprint
+    told = arguments.described(hidden={"pin"})["properties"]
+    assert {name: shape["default"] for name, shape in told.items() if "default" in shape} == {
+        "copies": 2,
+        "how": "big",
+        "when": None,
+    }
+    assert arguments.fingerprint == before

@@ -55,3 +55,14 @@ async def test_an_invitation_is_audited_and_kept_only_as_a_hash(site: Shop) -> N
     assert (deed.action, deed.target, deed.outcome) == ("session invite", "ana", "done")
     notes = await site.app.engine.notes("invitation", 10)
     assert [code in f"{note.key} {note.body}" for note in notes] == [False]
+
+
+async def test_a_token_that_may_not_read_is_told_so_where_it_signs_in(site: Shop) -> None:
+    blind = (await site.app.ops.tokens.create("op", {Scope.OPERATE, Scope.PAYLOAD}, "*")).text
+    async with site.client(None) as browser:
+        refused = await browser.post("/session", json={"token": blind})
+        assert refused.status_code == 403
+        assert refused.json()["error"]["message"] == (
+            "this token lacks the scope read: it has operate, payload"
+        )
+        assert "set-cookie" not in refused.headers

@@ -45,6 +45,29 @@ async def test_a_story_has_errors_for_all_and_stacks_for_those_who_may_see_paylo
     assert "no such order" in whole["traceback"]
 
 
+async def test_an_owner_reads_the_story_of_a_job_of_theirs_and_nothing_of_others_in_it(shop: Shop) -> None:
+    tasks = shop.app.tasks
+    theirs, own = (tasks["report"].using(owner=owner).call() for owner in ("bea", "ana"))
+    flow = shop.app.flow("mixed")
+    before = [flow.add(theirs), flow.add(own)]
+    flow.add(tasks["fail"].using(owner="ana").call(), after=before)
+    made = await flow.aenqueue()
+    await shop.work()
+    jobs = (await shop.ask("GET", f"/flows/{made.id}")).json()["jobs"]
+    first, second, last = (
+        next(job["job_id"] for job in jobs if (job["task"], job["owner"]) == each)
+        for each in (("report", "bea"), ("report", "ana"), ("fail", "ana"))
+    )
+    told = (await shop.ask("GET", f"/jobs/{last}/story", "ana")).json()
+    (error,) = told["errors"]
+    assert (error["message"], "worker" in error, "traceback" in error) == ("no such order", False, False)
+    assert (told["worker"], told["dead_letter"], told["after"]) == (None, True, [second])
+    assert (await shop.ask("GET", f"/jobs/{last}/story", "bea")).status_code == 404
+    whole = (await shop.ask("GET", f"/jobs/{last}/story", "reader")).json()
+    assert set(whole["after"]) == {first, second}
+    assert whole["errors"][0]["worker"]
+
+
 async def test_what_workers_counted_is_told_as_numbers_as_a_series_and_for_prometheus(shop: Shop) -> None:
     await shop.enqueue("report")
     await shop.work()
@@ -118,6 +141,9 @@ async def test_the_timetable_has_ticks_to_come_ticks_that_were_and_changes_of_cl
         assert seam == {"zone": "Europe/Berlin", "at": "2099-03-29T01:00:00Z", "forward": 3600.0}
         assert "2099-03-29T01:00:00Z" in lanes["nightly"]["runs"]  # 2:30 does not come: just after
 
+        today = (await shop.ask("GET", "/timetable", "reader")).json()["lanes"]
+        assert [len(lane["runs"]) >= 1 for lane in today] == [True] * 3, "what is daily is always in sight"
+
         async def often() -> Any:
             return (await shop.ask("GET", "/timetable")).json()["lanes"][2]
 
@@ -129,6 +155,9 @@ async def test_the_timetable_has_ticks_to_come_ticks_that_were_and_changes_of_cl
         assert (found["id"], found["runs"], found["last"]["state"]) == ("often", [], "completed")
         (tick, *_) = (await shop.ask("GET", "/schedules/often", "reader")).json()["ticks"]
         assert tick["state"] == "completed"
+        fired = (await shop.ask("POST", "/schedules/nightly/fire", "operator")).json()["job_id"]
+        (by_hand,) = (await shop.ask("GET", "/schedules/nightly", "reader")).json()["ticks"]
+        assert (by_hand["job_id"], by_hand["note"]) == (fired, "fired by hand")
 
 
 async def test_what_stood_is_told_by_the_minute_and_what_was_done_by_queue(shop: Shop) -> None:

@@ -5,6 +5,7 @@ import { useRoute } from "./lib/route";
 import { SessionContext, useSession } from "./lib/session";
 import { useKeys } from "./lib/keys";
 import { Asker } from "./parts/ask";
+import { Within } from "./parts/beyond";
 import { Bottom, Rail } from "./parts/rail";
 import { Toasts } from "./parts/toast";
 import { Top } from "./parts/top";
@@ -29,7 +30,7 @@ export function App() {
         <Rail path={route.path} />
         <div>
           <Top />
-          <main class="main" id="main" tabIndex={-1}>{page}</main>
+          <main class="main" id="main" tabIndex={-1}><Within path={route.path}>{page}</Within></main>
         </div>
       </div>
       <Bottom path={route.path} />

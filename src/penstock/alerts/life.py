@@ -97,11 +97,12 @@ def _still_so(
     if hit.severity.weight > standing.severity.weight:
         worse = replace(standing, severity=hit.severity, message=hit.message)
         return _owing(worse, channels, now), Event.ESCALATED
+    standing = replace(standing, message=hit.message)  # as it is now, for those who look
     if standing.owed:
         return _given_up(standing, now) or standing, None
     last = standing.told_at or standing.owed_at
     if pace.repeat_every and last and _seconds(now, last) >= pace.repeat_every:
-        return _owing(replace(standing, message=hit.message), standing.told or channels, now), None
+        return _owing(standing, standing.told or channels, now), None
     return standing, None
 
 

@@ -118,7 +118,7 @@ async def _shop(app: Penstock, door: socket.socket | None) -> AsyncIterator[None
     if door is not None:
         await say_how_to_enter(app, door)
     say(
-        f"On SQLite, with {PROCESSES} worker processes. Ctrl-C ends it, and nothing is left behind.\n",
+        f"On SQLite, with {PROCESSES} worker processes. Ctrl-C ends it, and nothing is left behind.",
         "bright_black",
     )
     options = SupervisorOptions(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired
 
 from penstock.model.errors import InvalidArguments, InvalidOption, InvalidValue, Problem, ValueTooLarge
-from penstock.model.values import dumps
+from penstock.model.redaction import redacted
+from penstock.model.values import dumps, loads
 from penstock.tasks.problems import MOST, field_names, problems_of, too_many
 from penstock.tasks.shapes import fingerprint, is_plain, json_form
 from penstock.tasks.signature import Signature
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
+
+
+LONGEST_DEFAULT = 500  # bytes of JSON that are told of one
 
 
 class _Codec(NamedTuple):
@@ -76,6 +80,27 @@ class Arguments:
             return self._adapter.json_schema(mode="validation")
         except PydanticInvalidForJsonSchema:
             return {"type": "object", "properties": {name: {} for name in self._signature.names}}
+
+    def described(self, hidden: Container[str] = ()) -> dict[str, Any]:
+        """The JSON schema with the defaults of the signature, but for those of these arguments."""
+        told = {
+            name: shape if name in hidden else {**shape, **self._default(name)}
+            for name, shape in self.schema.get("properties", {}).items()
+        }
+        return {**self.schema, "properties": told} if told else self.schema
+
+    def _default(self, name: str) -> dict[str, Any]:
+        """What stands for an argument that is left out, where it is JSON, short, and looks like no secret."""
+        from pydantic_core import PydanticSerializationError, to_jsonable_python  # noqa: PLC0415
+
+        if name not in self._signature.defaults:
+            return {}
+        try:
+            text = dumps(to_jsonable_python(self._signature.defaults[name]), LONGEST_DEFAULT)
+        except (PydanticSerializationError, InvalidValue):
+            return {}
+        said = f'"{name}": {text}'
+        return {"default": loads(text)} if redacted(said) == said else {}
 
     @cached_property
     def fingerprint(self) -> str:

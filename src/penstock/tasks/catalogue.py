@@ -39,7 +39,7 @@ def row(task: Task[Any, Any]) -> dict[str, Any]:
         "enabled": task.closed() is None,
         "secret": sorted(task.privacy.secret),
         "searchable": list(task.privacy.searchable),
-        "payload": task.privacy.marked(task.arguments.schema),
+        "payload": task.privacy.marked(task.arguments.described(task.privacy.secret)),
     }
 
 

@@ -44,7 +44,8 @@ export interface TaskInfo {
 }
 export interface Schema {
   type?: string; title?: string; description?: string; default?: unknown; enum?: unknown[]; const?: unknown; format?: string;
-  properties?: Record<string, Schema>; required?: string[]; anyOf?: Schema[]; items?: Schema; minimum?: number; maximum?: number;
+  properties?: Record<string, Schema>; required?: string[]; anyOf?: Schema[]; oneOf?: Schema[]; items?: Schema; minimum?: number; maximum?: number;
+  additionalProperties?: boolean | Schema; pattern?: string; minLength?: number;
   $ref?: string; $defs?: Record<string, Schema>;
 }
 export interface Deed {
@@ -80,7 +81,7 @@ export interface HealthReport {
   problems: { status: string; text: string; next: string | null }[]; last_check: string;
 }
 export interface Alerts {
-  alerts: { rule: string; subject: string; severity: string; message: string; phase: string; since: string; fired_at: string | null; told: string[] }[];
+  alerts: { rule: string; subject: string; severity: string; message: string; phase: string; since: string; fired_at: string | null; clear_at: string | null; told: string[] }[];
   channels: { name: string; told_at: string | null; failed_at: string | null; problem: string | null }[];
 }
 export interface AlertEntry { at: string; event: string; rule: string; subject: string; severity: string; message: string }

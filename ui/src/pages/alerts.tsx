@@ -1,5 +1,6 @@
 // What fires, what has, who was told, and the rules by which.
 import { get } from "../lib/api";
+import { wayTo } from "../lib/alerted";
 import { useLoad } from "../lib/load";
 import type { Rule } from "../lib/sights";
 import type { AlertEntry, Alerts as Standing } from "../lib/types";
@@ -7,10 +8,16 @@ import { Command } from "../parts/copy";
 import { Empty, Shown } from "../parts/shown";
 import { Table } from "../parts/table";
 import { Ago } from "../parts/time";
+import { Told } from "../parts/told";
 
 const KIND: Record<string, string> = { critical: "bad", error: "bad", warning: "warn" };
 const PHASE: Record<string, string> = { firing: "▲", pending: "◷", resolved: "✓" };
 const Severity = ({ of }: { of: string }) => <span class={`pill ${KIND[of] ?? ""}`}>{of}</span>;
+
+function Way({ alert }: { alert: { rule: string; subject: string } }) {
+  const way = wayTo(alert);
+  return way ? <a class="button small" href={way.to}>{way.label}<span class="sr">: {alert.subject}</span></a> : <span class="muted">–</span>;
+}
 
 export function Alerts() {
   const standing = useLoad(() => get<Standing>("/alerts"), [], 5_000, false);
@@ -24,9 +31,11 @@ export function Alerts() {
           ? <Table label="Alerts that are not over" rows={data.alerts} keyOf={(a) => `${a.rule} ${a.subject}`} columns={[
               { name: "Severity", show: (a) => <Severity of={a.severity} /> },
               { name: "Is", show: (a) => <span><span aria-hidden="true">{PHASE[a.phase] ?? "·"}</span> {a.phase}</span> },
-              { name: "What", wrap: true, show: (a) => a.message },
+              { name: "What, as of the last look", wrap: true, show: (a) => <Told text={a.message} /> },
               { name: "Rule", show: (a) => <code>{a.rule}</code> },
               { name: "Since", show: (a) => <Ago at={a.fired_at ?? a.since} /> },
+              { name: "Last so", title: "Not so any more: if it stays so, the alert is over after a while", show: (a) => <Ago at={a.clear_at} /> },
+              { name: "Leads to", show: (a) => <Way alert={a} /> },
               { name: "Told", show: (a) => a.told.join(", ") || <span class="muted">nobody</span> },
             ]} />
           : <Empty title="Nothing fires" text="A worker looks every fifteen seconds. What the rules would have told of in the last week:" command="penstock alerts test" />}
@@ -49,7 +58,8 @@ export function Alerts() {
               { name: "When", show: (e) => <Ago at={e.at} /> },
               { name: "Event", show: (e) => e.event },
               { name: "Severity", show: (e) => <Severity of={e.severity} /> },
-              { name: "What", wrap: true, show: (e) => e.message },
+              { name: "What", wrap: true, show: (e) => <Told text={e.message} /> },
+              { name: "Leads to", show: (e) => <Way alert={e} /> },
               { name: "Rule", show: (e) => <code>{e.rule}</code> },
             ]} />
           : <Empty title="No alert has fired in the last 30 days" />}

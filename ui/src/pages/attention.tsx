@@ -1,6 +1,7 @@
 // What needs somebody now: each line a fact, its cause, and the action that mends it.
 import type { ComponentChildren } from "preact";
 import { get } from "../lib/api";
+import { wayTo } from "../lib/alerted";
 import { useLoad } from "../lib/load";
 import { href } from "../lib/route";
 import { useWho } from "../lib/session";
@@ -8,13 +9,15 @@ import type { AlertEntry, Alerts, Breaker, HealthReport, LimitInfo, Queue, Stats
 import { count, quoted, seconds } from "../lib/words";
 import { Command } from "../parts/copy";
 import { Ago } from "../parts/time";
+import { Told } from "../parts/told";
 import { askBreaker } from "./limits";
 import { askPause } from "./queues";
 
 interface Action { label: string; to?: string; act?: () => void; command?: string }
-export interface Fact { status: string; text: string; cause?: string; actions: Action[] }
+export interface Fact { status: string; text: string; key?: string; cause?: ComponentChildren; actions: Action[] }
 
 const NOBODY: Fact = { status: "degraded", text: "No worker is running: what is enqueued waits until one comes.", actions: [{ label: "worker", command: "penstock worker --app module:app" }] };
+const MOST_ALERTS = 5; // each with a line of its own
 const LAG = 60; // seconds that a relay or a schedule may be late
 
 export function Attention({ health, stats, queues, again }: { health: HealthReport; stats: Stats | undefined; queues: Queue[]; again: () => void }) {
@@ -30,12 +33,12 @@ export function Attention({ health, stats, queues, again }: { health: HealthRepo
     ...queues.filter((q) => q.paused).map((q) => paused(q, mayAct ? () => askPause(q, done) : undefined)),
     ...queues.filter((q) => q.parked > 0).map(parked),
     ...(stats?.worker_count === 0 && !health.problems.some((problem) => problem.text.startsWith("no worker")) ? [NOBODY] : []),
-    ...firing(alerts.data),
+    ...firing(alerts.data, new Set(health.problems.map((problem) => queueOf(problem.text)))),
     ...late(stats),
   ];
   return (
     <section class="attention" aria-label="What needs attention">
-      {facts.map((fact) => <Line key={fact.text} fact={fact} />)}
+      {facts.map((fact) => <Line key={fact.key ?? fact.text} fact={fact} />)}
       {!facts.length && <Calm at={health.last_check} />}
     </section>
   );
@@ -46,7 +49,7 @@ function Line({ fact }: { fact: Fact }) {
   return (
     <div class={`fact ${bad ? "bad" : "warn"}`}>
       <span class="sign" role="img" aria-label={bad ? "wrong" : "to look at"}>{bad ? "✕" : "△"}</span>
-      <span class="grow">{fact.text}{fact.cause && <span class="muted"> {fact.cause}</span>}</span>
+      <span class="grow"><Told text={fact.text} />{fact.cause && <span class="muted"> {fact.cause}</span>}</span>
       {fact.actions.map((action) => <Do key={action.label} action={action} />)}
     </div>
   );
@@ -116,12 +119,23 @@ function parked(queue: Queue): Fact {
   };
 }
 
-function firing(alerts: Alerts | undefined): Fact[] {
-  const found = (alerts?.alerts ?? []).filter((alert) => alert.phase === "firing");
-  return found.slice(0, 5).map((alert) => ({
-    status: alert.severity === "warning" ? "degraded" : "unhealthy", text: alert.message, cause: `Rule ${alert.rule}.`,
-    actions: [{ label: "Alerts", to: href("/alerts") }],
-  }));
+/** But for those of a queue that has a line already, which says the same. */
+function firing(alerts: Alerts | undefined, told: Set<string | undefined>): Fact[] {
+  const found = (alerts?.alerts ?? []).filter((alert) => alert.phase === "firing" && !told.has(alert.subject));
+  const more = found.length - MOST_ALERTS;
+  const status = (severity: string) => (severity === "warning" ? "degraded" : "unhealthy");
+  return [
+    ...found.slice(0, MOST_ALERTS).map((alert) => ({
+      status: alert.clear_at ? "degraded" : status(alert.severity), text: alert.message, key: `${alert.rule} ${alert.subject}`, cause: <Since alert={alert} />,
+      actions: [wayTo(alert) ?? { label: "Alerts", to: href("/alerts") }],
+    })),
+    ...(more > 0 ? [{ status: status(found[MOST_ALERTS]?.severity ?? ""), text: `${count(more)} more ${more === 1 ? "alert fires" : "alerts fire"}.`, actions: [{ label: "Alerts", to: href("/alerts") }] }] : []),
+  ];
+}
+
+/** Its words are as of the last look: since when it fires, and whether it is about to be over. */
+function Since({ alert }: { alert: Alerts["alerts"][number] }) {
+  return <>fired <Ago at={alert.fired_at ?? alert.since} /> by rule {alert.rule}{alert.clear_at && <>; last so <Ago at={alert.clear_at} />, over soon unless it comes back</>}.</>;
 }
 
 function late(stats: Stats | undefined): Fact[] {

@@ -6,6 +6,7 @@ import { ago, seconds } from "../lib/words";
 import { marks, MINE, onWall } from "../lib/zones";
 
 const LATE = 1_000; // ms
+const DAY = 86_400_000; // ms
 const ROW = 28; // px, as in the stylesheet
 const SPANS = ["day", "week"];
 
@@ -18,7 +19,7 @@ export function Band({ plan }: { plan: Plan }) {
   return (
     <section class="stack tight" aria-label={`The next ${span}`}>
       <div class="head">
-        <h2 class="grow">{span === "week" ? "Seven days" : "24 hours"}{query.get("since") ? ` from ${new Date(plan.since).toLocaleString(undefined, { timeZone: zone, dateStyle: "medium", timeStyle: "short" })}` : ""}</h2>
+        <h2 class="grow">{heading(span, query.get("since") ? plan.since : undefined, zone)}</h2>
         <Moves plan={plan} />
         <label class="sr" for="zone">Time zone</label>
         <select id="zone" value={zone} onChange={(event) => turn({ zone: event.currentTarget.value === MINE ? undefined : event.currentTarget.value }, true)}>
@@ -41,6 +42,12 @@ export function Band({ plan }: { plan: Plan }) {
   );
 }
 
+function heading(span: string, since: string | undefined, zone: string): string {
+  const long = span === "week" ? "seven days" : "24 hours";
+  if (!since) return `The next ${long}`;
+  return `From ${new Date(since).toLocaleString(undefined, { timeZone: zone, dateStyle: "medium", timeStyle: "short" })} on, ${long}`;
+}
+
 class View {
   readonly since: number;
   readonly until: number;
@@ -55,13 +62,13 @@ class View {
 }
 
 function Moves({ plan }: { plan: Plan }) {
-  const length = Date.parse(plan.until) - Date.parse(plan.since);
-  const by = (way: number) => turn({ since: new Date(Date.parse(plan.since) + way * length).toISOString() }, true);
+  const length = Date.parse(plan.until) - Date.parse(plan.since) > 2 * DAY ? 7 * DAY : DAY;
+  const to = (since: number) => turn({ since: new Date(since).toISOString() }, true);
   return (
     <div class="segments" role="group" aria-label="Move in time">
-      <button type="button" aria-label="Earlier" onClick={() => by(-1)}>‹</button>
+      <button type="button" aria-label="Earlier" onClick={() => to(Date.parse(plan.since) - length)}>‹</button>
       <button type="button" onClick={() => turn({ since: undefined }, true)}>now</button>
-      <button type="button" aria-label="Later" onClick={() => by(1)}>›</button>
+      <button type="button" aria-label="Later" onClick={() => to(Date.parse(plan.until))}>›</button>
     </div>
   );
 }

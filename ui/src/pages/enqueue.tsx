@@ -1,14 +1,16 @@
 // A form made of a task's schema; what is wrong is told at its field.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { ApiError, post } from "../lib/api";
 import { asText, readExact, write } from "../lib/json";
 import { go, href } from "../lib/route";
 import { fieldsOf, NotJson, valueOf, type Field } from "../lib/schema";
 import { useWho } from "../lib/session";
 import type { TaskInfo } from "../lib/types";
+import { seesAll } from "../lib/who";
 import { complain, tell } from "../parts/toast";
 
 type Wrong = Record<string, string>;
+const OPTIONS = ["key", "delay", "priority", "owner", "tags"];
 const PRIORITIES = ["critical", "high", "medium", "low"];
 
 export function Enqueue({ task }: { task: TaskInfo }) {
@@ -42,7 +44,7 @@ export function Enqueue({ task }: { task: TaskInfo }) {
       <h2>Enqueue one</h2>
       {fields.map((field) => <Input key={field.name} field={field} secret={task.secret.includes(field.name)} wrong={wrong[field.name]} />)}
       {!fields.length && <p class="muted">It takes no arguments.</p>}
-      <details open={["key", "delay", "priority", "owner"].some((name) => name in wrong)}>
+      <details open={OPTIONS.some((name) => name in wrong)}>
         <summary>Options</summary>
         <div class="options">
           <Option name="key" label="Key" hint="the same key is the same job" wrong={wrong.key} />
@@ -50,7 +52,8 @@ export function Enqueue({ task }: { task: TaskInfo }) {
           <label class="field">Priority
             <select name="priority" defaultValue=""><option value="">{task.priority}, as declared</option>{PRIORITIES.map((name) => <option key={name} value={name}>{name}</option>)}</select>
           </label>
-          {(who.owner === "*" || who.scopes.includes("admin")) && <Option name="owner" label="Owner" hint="nobody" wrong={wrong.owner} />}
+          <Option name="tags" label="Tags" hint="words to find it by, with spaces between" wrong={wrong.tags} />
+          {seesAll(who) && <Option name="owner" label="Owner" hint="nobody" wrong={wrong.owner} />}
         </div>
       </details>
       <div><button type="submit" class="primary" disabled={busy}>Enqueue</button></div>
@@ -63,18 +66,38 @@ function Input({ field, secret, wrong }: { field: Field; secret: boolean; wrong:
   const common = { id, name: `arg ${field.name}`, "aria-invalid": wrong !== undefined, "aria-describedby": wrong ? `${id}-wrong` : undefined, "aria-required": field.required };
   return (
     <div class="field">
-      <label for={id}>{field.name}{!field.required && <span> (may be left out)</span>}</label>
+      <label for={id}>{field.name}{!field.required && <span> ({field.fallback === undefined || field.fallback === "null" ? "may be left out" : <>if left out: <code>{field.fallback}</code></>})</span>}</label>
       {field.about && <span class="muted">{field.about}</span>}
       {field.kind === "choice" || field.kind === "boolean"
         ? <select {...common} defaultValue="">
             <option value="">{field.required ? "choose" : "left out"}</option>
             {(field.kind === "boolean" ? [true, false] : field.choices).map((value) => <option key={write(value)} value={write(value)}>{asText(value)}</option>)}
+            {field.nullable && <option value="null">nothing</option>}
           </select>
         : field.kind === "json"
-          ? <textarea {...common} placeholder={`${field.hint}, as JSON`} spellcheck={false} />
+          ? <Whole field={field} common={common} />
           : <input {...common} type={secret ? "password" : field.kind === "date" ? "date" : "text"} inputMode={field.kind === "number" ? "decimal" : undefined} autoComplete="off" placeholder={field.hint} />}
       {wrong && <span class="wrong" role="alert" id={`${id}-wrong`}>{wrong}</span>}
     </div>
+  );
+}
+
+/** What is more than one value: as JSON, with what it is made of, and an example to begin with. */
+function Whole({ field, common }: { field: Field; common: { id: string; name: string } }) {
+  const area = useRef<HTMLTextAreaElement>(null);
+  const begin = () => {
+    if (!area.current) return;
+    area.current.value = field.example ?? "";
+    area.current.focus();
+  };
+  return (
+    <>
+      {field.parts.map((part) => (
+        <span key={part.of} class="muted">{part.of}: {part.fields.map((each, n) => [n ? ", " : "", <code key={each.name}>{each.name}</code>, ` ${each.type}${each.required ? "" : ", may be left out"}`])}</span>
+      ))}
+      <textarea {...common} ref={area} placeholder={field.type === "any JSON" ? field.hint : `${field.hint}, as JSON`} spellcheck={false} />
+      <span><button type="button" class="small" onClick={begin}>Begin with an example<span class="sr"> of {field.name}</span></button></span>
+    </>
   );
 }
 
@@ -93,7 +116,7 @@ function read(fields: Field[], given: FormData): [Record<string, unknown>, Wrong
   for (const field of fields) {
     try {
       const text = String(given.get(`arg ${field.name}`) ?? "");
-      const value = field.kind === "choice" && text ? readExact(text) : valueOf(text, field);
+      const value = (field.kind === "choice" || field.kind === "boolean") && text ? readExact(text) : valueOf(text, field);
       if (value !== undefined) payload[field.name] = value;
     } catch (error) {
       if (!(error instanceof NotJson)) throw error;
@@ -106,13 +129,14 @@ function read(fields: Field[], given: FormData): [Record<string, unknown>, Wrong
 function options(given: FormData): Record<string, unknown> {
   const text = (name: string) => String(given.get(name) ?? "").trim();
   const delay = text("delay");
-  const found = { key: text("key"), priority: text("priority"), owner: text("owner"), delay: delay && !Number.isNaN(Number(delay)) ? Number(delay) : delay };
+  const tags = text("tags").split(/[\s,]+/).filter(Boolean);
+  const found = { tags: tags.length ? tags : "", key: text("key"), priority: text("priority"), owner: text("owner"), delay: delay && !Number.isNaN(Number(delay)) ? Number(delay) : delay };
   return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== ""));
 }
 
 /** Which field each problem is told at; of an argument within an argument, the outer one. */
 function placed(error: ApiError, fields: Field[]): Wrong {
-  const known = new Set([...fields.map((field) => field.name), "key", "delay", "priority", "owner"]);
+  const known = new Set([...fields.map((field) => field.name), ...OPTIONS]);
   const found = error.fields.map(({ field, problem }) => {
     const path = field.replace(/^payload\./, "");
     const outer = known.has(path) ? path : path.split(/[.[]/)[0] ?? path;

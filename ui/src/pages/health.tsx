@@ -10,6 +10,7 @@ import { QueueName, QueueNames } from "../parts/queue";
 import { Empty, Shown } from "../parts/shown";
 import { Table } from "../parts/table";
 import { Ago } from "../parts/time";
+import { Told } from "../parts/told";
 
 const KIND: Record<string, string> = {
   healthy: "good", ok: "good", running: "good", degraded: "warn", backlogged: "warn", paused: "warn", warning: "warn",
@@ -43,7 +44,7 @@ function Report({ health }: { health: HealthReport }) {
         {health.problems.map((problem) => (
           <div key={problem.text} class={`fact ${problem.status === "unhealthy" ? "bad" : "warn"}`}>
             <span class="sign" role="img" aria-label={problem.status}>{problem.status === "unhealthy" ? "✕" : "△"}</span>
-            <span class="grow">{problem.text}</span>
+            <span class="grow"><Told text={problem.text} /></span>
             {problem.next && <Command text={problem.next} />}
           </div>
         ))}
@@ -62,7 +63,7 @@ function Report({ health }: { health: HealthReport }) {
         { name: "Oldest", num: true, show: (q) => seconds(q.oldest_age) },
         { name: "Active", num: true, show: (q) => count(q.active) },
         { name: "Errors", num: true, title: "Of what ended in the last minute", show: (q) => percent(q.error_rate) },
-      ]} /> : <Empty title="No queues yet" command="penstock worker --app module:app" />}
+      ]} /> : <Empty title="No queue has had a job yet" text="Those that are declared are on the page of queues." command="penstock queues" />}
       <h2>Workers</h2>
       {workers.length ? <Table label="Health of workers" rows={workers} keyOf={(w) => w.name} columns={[
         { name: "Worker", show: (w) => <a href={href("/workers")}>{w.name}</a> },

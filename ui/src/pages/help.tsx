@@ -21,7 +21,7 @@ export function Help() {
       <section class="card stack tight"><h2>Search</h2><dl class="facts">{SEARCH.map(([text, what]) => [<dt key={text}><code>{text}</code></dt>, <dd key={what}>{what}</dd>])}</dl></section>
       <section class="card stack tight">
         <h2>Who may do what</h2>
-        <p>A token with the scope <code>read</code> sees, one with <code>operate</code> retries, cancels, recovers, pauses and fires; payloads need the scope <code>payload</code>. What you may not do is not shown.</p>
+        <p>A token with the scope <code>read</code> sees, one with <code>operate</code> retries, cancels, recovers, pauses and fires; payloads need the scope <code>payload</code>. A token of one owner shows that owner's jobs, dead letters and the tasks. What you may not do is not shown.</p>
       </section>
     </>
   );

@@ -6,12 +6,15 @@ import type { JobStory } from "../lib/jobtypes";
 import { asText, write } from "../lib/json";
 import { useLoad } from "../lib/load";
 import { go, href, turn, useRoute } from "../lib/route";
+import { idIn } from "../lib/search";
 import { useWho } from "../lib/session";
 import type { Job, TaskInfo } from "../lib/types";
-import { progressed, short } from "../lib/words";
+import { seesAll } from "../lib/who";
+import { progressed, quoted, short } from "../lib/words";
 import { askFor } from "../parts/acts";
 import { Copy } from "../parts/copy";
 import { Json } from "../parts/data";
+import { Missing } from "../parts/missing";
 import { Empty, Shown } from "../parts/shown";
 import { State } from "../parts/state";
 import { Ago } from "../parts/time";
@@ -21,23 +24,37 @@ import { FlowTree } from "./job_flow";
 import { Life } from "./job_life";
 import { Logs } from "./job_logs";
 import { Done } from "./job_steps";
-import { WhyBanner } from "./job_why";
+import { Briefly, WhyBanner } from "./job_why";
 import { Notes } from "./notes";
 
 export function JobDetail({ id }: { id: string }) {
   const job = useLoad(() => get<Job>(`/jobs/${encodeURIComponent(id)}`), [id], 3_000);
   return (
-    <Shown of={job}>
+    <Shown of={job} missing={() => <NoJob id={id} />}>
       {(data) => <OneJob job={data} again={job.again} />}
     </Shown>
   );
 }
 
+function NoJob({ id }: { id: string }) {
+  const who = useWho();
+  const maybe = [
+    idIn(id) ? "It has been deleted, or pruned together with its history: finished jobs are kept for a time only." : "The id has been cut off or mistyped: a whole one has 36 letters.",
+    "It was enqueued on another engine, or in another environment, than the one that you look at.",
+    ...(seesAll(who) ? [] : [`It is not a job of ${who.owner}, whose jobs you see.`]),
+  ];
+  return (
+    <Missing what="job" id={id} maybe={maybe} command={`penstock job ${quoted(id)}`}>
+      <a class="button" href={href("/jobs")}>All jobs</a>
+      <a class="button" href={href("/dead-letters")}>Dead letters</a>
+    </Missing>
+  );
+}
+
 function OneJob({ job, again }: { job: Job; again: () => void }) {
   const who = useWho();
-  const all = who.may("admin") || who.owner === "*";
-  // What has been pruned has a history and no story; and stories tell of the work of others.
-  const story = useLoad(() => (all && job.state ? get<JobStory>(`/jobs/${job.job_id}/story`) : Promise.resolve(undefined)), [job.job_id, job.updated_at, all], 5_000);
+  // What has been pruned has a history and no story.
+  const story = useLoad(() => (job.state ? get<JobStory>(`/jobs/${job.job_id}/story`) : Promise.resolve(undefined)), [job.job_id, job.updated_at], 5_000);
   return (
     <>
       <div class="head">
@@ -47,7 +64,7 @@ function OneJob({ job, again }: { job: Job; again: () => void }) {
         <span class="grow" />
         {who.may("operate") && <Acts job={job} story={story.data} again={again} />}
       </div>
-      {all && (job.state ?? job.status) !== "completed" && <WhyBanner job={job} again={again} />}
+      {(job.state ?? job.status) !== "completed" && (seesAll(who) ? <WhyBanner job={job} again={again} /> : <Briefly job={job} />)}
       <Facts job={job} story={story.data} />
       <Life job={job} story={story.data} />
       <Tabs job={job} story={story.data} />
@@ -88,7 +105,7 @@ function Facts({ job, story }: { job: Job; story: JobStory | undefined }) {
         {job.key && job.key !== job.job_id && <Fact name="Key"><code>{job.key}</code></Fact>}
         {job.tags && job.tags.length > 0 && <Fact name="Tags"><span class="line wrap">{job.tags.map((tag) => <a key={tag} class="chip tag" href={href("/jobs", { q: `tag:${tag}` })}>{tag}</a>)}</span></Fact>}
         {story?.origin && <Fact name="Made by">{story.origin}</Fact>}
-        {story?.worker && <Fact name="Worker">{story.worker}</Fact>}
+        {story?.worker && <Fact name="Worker"><a href={href("/workers", { open: story.worker })}><code title={story.worker}>{short(story.worker)}</code></a></Fact>}
         {story?.expires_at && !job.finished_at && <Fact name="Expires"><Ago at={story.expires_at} /></Fact>}
         {story?.deadline_at && !job.finished_at && <Fact name="Waits until"><Ago at={story.deadline_at} /></Fact>}
         {story?.recovered_from && <Fact name="Recovered from"><JobLink id={story.recovered_from} /></Fact>}
@@ -150,7 +167,7 @@ function Tabs({ job, story }: { job: Job; story: JobStory | undefined }) {
 function Wrong({ job, story }: { job: Job; story: JobStory | undefined }) {
   return (
     <div class="stack">
-      <Errors errors={story?.errors ?? []} />
+      {!story?.errors.length && job.error ? <p class="card words"><strong>{job.error}</strong></p> : <Errors errors={story?.errors ?? []} />}
       {story?.dead_letter && <Notes at={`/dead-letters/${job.job_id}/notes`} about="this dead letter" />}
     </div>
   );
@@ -159,7 +176,7 @@ function Wrong({ job, story }: { job: Job; story: JobStory | undefined }) {
 function Given({ job }: { job: Job }) {
   const who = useWho();
   const task = useLoad(() => get<TaskInfo & { secret: string[] }>(`/tasks/${encodeURIComponent(job.task)}`).catch(() => undefined), [job.task], 300_000);
-  if (!who.may("payload")) return <Empty title="Not shown to you" text="Arguments need a token with the scope payload." command="penstock token create NAME --scope read --scope payload" />;
+  if (!who.may("payload")) return <Empty title="Not shown to you" text="Arguments need a token with the scope payload." command="penstock token create NAME --scope read --scope payload --owner '*'" />;
   const given = job.payload;
   if (!given || typeof given !== "object" || !Object.keys(given).length) return <Empty title="It takes no arguments" />;
   const hidden = new Set(task.data?.secret ?? []);

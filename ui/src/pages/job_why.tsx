@@ -8,6 +8,8 @@ import type { Job } from "../lib/types";
 import { askFor } from "../parts/acts";
 import { ask } from "../parts/ask";
 import { Command } from "../parts/copy";
+import { Ago } from "../parts/time";
+import { Told } from "../parts/told";
 import { tell } from "../parts/toast";
 
 export function WhyBanner({ job, again }: { job: Job; again: () => void }) {
@@ -18,10 +20,30 @@ export function WhyBanner({ job, again }: { job: Job; again: () => void }) {
   return (
     <section class={`banner why ${job.status === "failed" ? "bad" : job.status === "cancelled" ? "quiet" : ""}`} aria-label={ended ? "How it ended" : "Why it does not run"}>
       <div class="grow stack tight">
-        <span><strong>{ended ? (job.status === "cancelled" ? "Cancelled." : "Failed.") : job.state === "active" ? "It runs, but:" : "Why is it not running?"}</strong> {first.text}</span>
-        {others.length > 0 && <ul class="plainlist muted">{others.map((cause) => <li key={cause.because + cause.text}>{cause.text}</li>)}</ul>}
+        <span><strong>{ended ? (job.status === "cancelled" ? "Cancelled." : "Failed.") : job.state === "active" ? "It runs, but:" : "Why is it not running?"}</strong> <Told text={first.text} /></span>
+        {others.length > 0 && <ul class="plainlist muted">{others.map((cause) => <li key={cause.because + cause.text}><Told text={cause.text} /></li>)}</ul>}
       </div>
       <Next cause={first} job={job} again={again} />
+    </section>
+  );
+}
+
+const STANDS: Record<string, string> = {
+  waiting: "It is due, and runs when a worker is free for it.", blocked: "It waits for other jobs to end.", cancelled: "It was cancelled.",
+};
+
+/** For the owner of a job, who does not see what others do: what the job itself tells. */
+export function Briefly({ job }: { job: Job }) {
+  const state = job.state ?? job.status;
+  const kind = state === "failed" ? "bad" : state === "cancelled" ? "quiet" : "";
+  if (state === "active") return null;
+  return (
+    <section class={`banner why ${kind}`} aria-label={job.finished_at ? "How it ended" : "Why it does not run"}>
+      <span class="grow">
+        {state === "failed" && <><strong>Failed.</strong> <span class="words">{job.error}</span></>}
+        {state === "delayed" && <>{job.attempts_made ? "It is tried again" : "It is due"} <Ago at={job.next_attempt_at} />.{job.error && <> The last attempt failed: <span class="words">{job.error}</span></>}</>}
+        {STANDS[state]}
+      </span>
     </section>
   );
 }

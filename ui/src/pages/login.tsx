@@ -16,7 +16,7 @@ export function Login({ enter, used }: { enter: (token: string) => Promise<void>
   return (
     <main class="login">
       <form class="card stack" onSubmit={submit}>
-        <span class="brand"><Mark />Penstock</span>
+        <h1 class="brand"><Mark />Penstock</h1>
         {used && <p class="banner" role="status">This link has been used already. Each start of <code>penstock dev</code> prints a new one.</p>}
         <label class="field">
           Token
@@ -25,7 +25,7 @@ export function Login({ enter, used }: { enter: (token: string) => Promise<void>
         {wrong && <p id="wrong" class="banner bad" role="alert">{wrong}</p>}
         <button type="submit" class="primary">Sign in</button>
         <p class="muted">You have none? Where Penstock runs, type</p>
-        <Command text="penstock token create me --scope operate" />
+        <Command text="penstock token create me --scope admin" />
       </form>
     </main>
   );

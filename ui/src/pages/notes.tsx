@@ -4,12 +4,10 @@ import { get, post } from "../lib/api";
 import type { Remark } from "../lib/jobtypes";
 import { useLoad } from "../lib/load";
 import { useWho } from "../lib/session";
+import { named } from "../lib/who";
 import { Shown } from "../parts/shown";
 import { Ago } from "../parts/time";
 import { complain } from "../parts/toast";
-
-/** A token by its name: "token:ana:0123…" is ana. */
-const named = (who: string): string => /^token:(.+):[0-9a-f]{16}$/.exec(who)?.[1] ?? who;
 
 export function Notes({ at, about }: { at: string; about: string }) {
   const who = useWho();

@@ -52,9 +52,9 @@ export function QueueTable({ queues, stats, lately }: { queues: Loaded<Queues>; 
 
 function columns(states: string[], by: Map<string, QueueStats>, lately: Lately | undefined, mayAct: boolean, done: () => void): Column<Queue>[] {
   return [
-    { name: "Queue", show: (q) => <QueueName name={q.name} /> },
+    { name: "Queue", narrow: true, show: (q) => <QueueName name={q.name} /> },
     { name: "Is", show: (q) => <Standing queue={q} /> },
-    { name: "Last hour", show: (q) => <Spark values={lately?.completed[q.name] ?? []} colour={colourOf(q.name)} label={`${q.name}: completed in the last hour`} /> },
+    { name: "Last hour", show: (q) => <Spark values={lately?.completed[q.name] ?? []} colour={colourOf(q.name)} width={72} label={`${q.name}: completed in the last hour`} /> },
     { name: "a minute", num: true, title: "Completed in the last minute", show: (q) => count(Math.round(by.get(q.name)?.throughput_per_minute ?? 0)) },
     ...states.map((state): Column<Queue> => ({ name: state, num: true, show: (q) => <Counted queue={q} state={state} /> })),
     { name: "oldest", num: true, title: "For how long the one that waits longest has been due", show: (q) => seconds(by.get(q.name)?.oldest_waiting_s || null) },

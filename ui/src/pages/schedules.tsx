@@ -8,6 +8,7 @@ import type { Schedule, ScheduleDetail as Detail, Tick } from "../lib/types";
 import { exactly, quoted, seconds, short } from "../lib/words";
 import { ask } from "../parts/ask";
 import { Spark } from "../parts/chart";
+import { Missing } from "../parts/missing";
 import { QueueName } from "../parts/queue";
 import { Empty, Shown } from "../parts/shown";
 import { State } from "../parts/state";
@@ -41,6 +42,7 @@ export function Schedules() {
   );
 }
 
+const BY_HAND = "fired by hand"; // as the service says of runs that are no ticks
 const timing = (s: Schedule) => s.cron ? `${s.cron} ${s.tz ?? ""}` : s.every ? `every ${seconds(s.every)}` : "–";
 const lateBy = (tick: Tick) => Math.max(0, (Date.parse(tick.fired_at) - Date.parse(tick.due)) / 1000);
 
@@ -71,7 +73,7 @@ function Standing({ of }: { of: Schedule }) {
 function Result({ tick }: { tick: Tick | null | undefined }) {
   if (!tick) return <span class="muted">–</span>;
   if (tick.state) return <State of={tick.state} />;
-  return <span class="muted" title={tick.note ?? undefined}>{tick.note ? "let pass" : tick.job_id ? "no record" : "none"}</span>;
+  return <span class="muted" title={tick.note ?? undefined}>{tick.note && tick.note !== BY_HAND ? "let pass" : tick.job_id ? "no record" : "none"}</span>;
 }
 
 function Late({ tick }: { tick: Tick | null | undefined }) {
@@ -80,11 +82,21 @@ function Late({ tick }: { tick: Tick | null | undefined }) {
   return by > 60 ? <span class="state failed">✕ {seconds(by)}</span> : <span class="muted">{by < 1 ? "in time" : seconds(by)}</span>;
 }
 
+function NoSchedule({ id }: { id: string }) {
+  const maybe = ["It has been taken out of the app, and with it from here.", "It is declared, but no worker with that declaration has started yet, and this service runs an older one.", "Its name has been mistyped."];
+  return (
+    <Missing what="schedule" id={id} maybe={maybe} command="penstock schedules">
+      <a class="button" href={href("/schedules")}>All schedules</a>
+      <a class="button" href={href("/workers")}>Workers</a>
+    </Missing>
+  );
+}
+
 export function ScheduleDetail({ id }: { id: string }) {
   const who = useWho();
   const one = useLoad(() => get<Detail>(`/schedules/${encodeURIComponent(id)}`), [id], 10_000);
   return (
-    <Shown of={one}>
+    <Shown of={one} missing={() => <NoSchedule id={id} />}>
       {(data) => (
         <>
           <div class="head">
@@ -112,16 +124,16 @@ export function ScheduleDetail({ id }: { id: string }) {
             { name: "Note", show: (r) => r.note ? <span class="pill warn">{r.note}</span> : "" },
           ]} /> : <Empty title={data.paused ? "It is paused" : "It does not run again"} command={data.paused ? `penstock schedules resume ${quoted(data.id)}` : undefined} />}
           <div class="head">
-            <h2 class="grow">The last ticks</h2>
-            {data.ticks.length > 1 && <Spark values={data.ticks.map(lateBy).reverse()} label="How late the last ticks were" colour="--blocked" />}
+            <h2 class="grow">What it has fired</h2>
+            {data.ticks.length > 1 && <Spark values={data.ticks.filter((t) => t.note !== BY_HAND).map(lateBy).reverse()} label="How late the last ticks were" colour="--blocked" />}
           </div>
-          {data.ticks.length ? <Table label="The last ticks" rows={data.ticks} keyOf={(t) => t.due} columns={[
+          {data.ticks.length ? <Table label="What it has fired" rows={data.ticks} keyOf={(t) => t.job_id ?? t.due} columns={[
             { name: "Due", show: (t) => <Ago at={t.due} /> },
-            { name: "Late by", num: true, show: (t) => <Late tick={t} /> },
+            { name: "Late by", num: true, show: (t) => <Late tick={t.note === BY_HAND ? null : t} /> },
             { name: "Job", show: (t) => t.job_id ? <a href={href(`/jobs/${t.job_id}`)}><code>{short(t.job_id)}</code></a> : <span class="muted">none</span> },
             { name: "Result", show: (t) => <Result tick={t} /> },
             { name: "Note", show: (t) => t.note ?? "" },
-          ]} /> : <Empty title="It has not fired yet" text="To see what it does, fire it once." command={`penstock schedules fire ${quoted(data.id)}`} />}
+          ]} /> : <Empty title="No tick has fired yet" text="To see what it does, fire it once; such runs are told here for a week." command={`penstock schedules fire ${quoted(data.id)}`} />}
         </>
       )}
     </Shown>

@@ -5,8 +5,10 @@ import { useLoad } from "../lib/load";
 import { go, href, turn, useRoute } from "../lib/route";
 import { useWho } from "../lib/session";
 import type { Stats, TaskInfo, TaskStats } from "../lib/types";
+import { seesAll } from "../lib/who";
 import { briefly, count, percent, seconds } from "../lib/words";
 import { Json } from "../parts/data";
+import { Missing } from "../parts/missing";
 import { QueueName } from "../parts/queue";
 import { Empty, Shown } from "../parts/shown";
 import { Table, type Column } from "../parts/table";
@@ -39,8 +41,7 @@ export function Tasks() {
 }
 
 function useStats(): (task: TaskInfo) => TaskStats | undefined {
-  const who = useWho();
-  const all = who.scopes.includes("admin") || who.owner === "*";
+  const all = seesAll(useWho());
   const stats = useLoad(() => (all ? get<Stats>("/stats") : Promise.resolve(undefined)), [all], 10_000, false);
   return (task) => stats.data?.tasks.find((t) => t.task === task.name && t.queue === task.queue);
 }
@@ -60,11 +61,21 @@ function columns(stats: (task: TaskInfo) => TaskStats | undefined): Column<TaskI
   ];
 }
 
+function NoTask({ name }: { name: string }) {
+  const maybe = ["The app that this service was started with does not declare it, or not any more.", "It has another name: a task is called as its function, unless name= says otherwise."];
+  return (
+    <Missing what="task" id={name} maybe={maybe} command="penstock tasks">
+      <a class="button" href={href("/tasks")}>All tasks</a>
+      <a class="button" href={href("/jobs", { q: `task:${name}` })}>Jobs of that name</a>
+    </Missing>
+  );
+}
+
 export function TaskDetail({ name }: { name: string }) {
   const who = useWho();
   const task = useLoad(() => get<TaskInfo>(`/tasks/${encodeURIComponent(name)}`), [name], 60_000, false);
   return (
-    <Shown of={task}>
+    <Shown of={task} missing={() => <NoTask name={name} />}>
       {(data) => (
         <>
           <div class="head">

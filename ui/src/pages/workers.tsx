@@ -131,6 +131,7 @@ function Running({ workers, one }: { workers: Worker[]; one: boolean }) {
   return (
     <>
       <div class="head"><h2 class="grow">{one ? `What ${workers[0]?.name ?? "it"} runs` : "What they run"}</h2>{one && <button type="button" class="small" onClick={() => turn({ open: undefined }, true)}>Show all</button>}</div>
+      {one && workers[0] && <span class="queues all"><span class="muted">serves</span>{workers[0].queues.map((name) => <QueueName key={name} name={name} />)}</span>}
       {rows.length
         ? <Table label="What runs" rows={rows} keyOf={(r) => r.job_id} columns={[
             { name: "Task", show: (r) => <a href={href(`/jobs/${r.job_id}`)}>{r.task}</a> },

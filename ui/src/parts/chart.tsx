@@ -124,15 +124,27 @@ function hover(place: HTMLElement, legend: HTMLElement, plot: uPlot, lines: Line
   else place.title = `${new Date(when * 1000).toLocaleString()} · ${new Date(when * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
-/** A line without axes, for tables and cards. */
+/** A line without axes, for tables and cards; a value that stands alone is a dot. */
 export function Spark({ values, label, colour, width = 96 }: { values: (number | null)[]; label: string; colour?: string; width?: number }) {
-  const known = values.filter((value): value is number => value !== null);
-  if (known.length < 2 || known.every((v) => v === 0)) return <span class="muted" aria-label={`${label}: nothing`} role="img">–</span>;
-  const high = Math.max(...known);
-  const points = values.map((v, n) => v === null ? "" : `${((n / (values.length - 1)) * width).toFixed(1)},${(19 - (v / high) * 18).toFixed(1)}`);
+  const high = Math.max(0, ...values.map((value) => value ?? 0));
+  if (high === 0) return <span class="muted" aria-label={`${label}: nothing`} role="img">–</span>;
+  const place = (value: number, n: number) => `${(values.length < 2 ? width / 2 : (n / (values.length - 1)) * (width - 4) + 2).toFixed(1)},${(18 - (value / high) * 16).toFixed(1)}`;
   return (
     <svg class="spark" width={width} height="20" viewBox={`0 0 ${width} 20`} role="img" aria-label={label} style={colour ? { color: `var(${colour})` } : undefined}>
-      <polyline points={points.filter(Boolean).join(" ")} fill="none" stroke="currentColor" stroke-width="1.5" stroke-linejoin="round" />
+      {pieces(values, place).map((points) => (
+        <polyline key={points[0]} points={(points.length > 1 ? points : [points[0], points[0]]).join(" ")} fill="none" stroke="currentColor"
+          stroke-width={points.length > 1 ? 1.5 : 3} stroke-linejoin="round" stroke-linecap="round" />
+      ))}
     </svg>
   );
+}
+
+/** What lies between gaps. */
+function pieces(values: (number | null)[], place: (value: number, n: number) => string): string[][] {
+  const found: string[][] = [[]];
+  values.forEach((value, n) => {
+    if (value !== null) found.at(-1)?.push(place(value, n));
+    else if (found.at(-1)?.length) found.push([]);
+  });
+  return found.filter((points) => points.length);
 }

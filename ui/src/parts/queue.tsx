@@ -18,8 +18,16 @@ export function QueueName({ name }: { name: string }) {
 }
 
 const NAMED = 3;
+const LETTERS = 36; // of all that are named
 
 export function QueueNames({ of }: { of: string[] }) {
-  const more = of.slice(NAMED);
-  return <span class="queues">{of.slice(0, NAMED).map((name) => <QueueName key={name} name={name} />)}{more.length > 0 && <span class="muted" title={more.join(", ")}>+ {more.length}</span>}</span>;
+  const [named, more] = briefly(of);
+  return <span class="queues">{named.map((name) => <QueueName key={name} name={name} />)}{more.length > 0 && <span class="muted" title={more.join(", ")}>+ {more.length}</span>}</span>;
+}
+
+/** The first of them, as far as there is room, and the others. */
+function briefly(names: string[]): [string[], string[]] {
+  let letters = 0;
+  const many = names.findIndex((name, n) => n >= NAMED || ((letters += name.length) > LETTERS && n > 0));
+  return many < 0 ? [names, []] : [names.slice(0, many), names.slice(many)];
 }

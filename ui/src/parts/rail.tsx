@@ -1,11 +1,10 @@
+import { useRef, useState } from "preact/hooks";
 import { href } from "../lib/route";
+import { useWho } from "../lib/session";
+import { isAt, placesFor, type Place } from "../lib/who";
+import { Me } from "./me";
 
-const PLACES: [string, string, string][] = [
-  ["/", "Overview", "◫"], ["/jobs", "Jobs", "≡"], ["/dead-letters", "Dead letters", "✕"], ["/queues", "Queues", "⇶"],
-  ["/schedules", "Schedules", "◷"], ["/workers", "Workers", "▦"], ["/limits", "Limits & breakers", "⊝"], ["/alerts", "Alerts", "△"],
-  ["/tasks", "Tasks", "ƒ"], ["/audit", "Audit", "¶"], ["/health", "Health", "♡"],
-];
-const isAt = (path: string, place: string) => (place === "/" ? path === "/" : path === place || path.startsWith(`${place}/`));
+const AT_THE_BOTTOM = 4; // beside "More": what a thumb can tell apart
 
 export function Mark() {
   return (
@@ -19,23 +18,49 @@ export function Rail({ path }: { path: string }) {
   return (
     <nav class="rail" aria-label="Pages">
       <a class="brand" href={href("/")}><Mark />Penstock</a>
-      {PLACES.map(([place, name, glyph]) => (
-        <a key={place} class="item" href={href(place)} aria-current={isAt(path, place) ? "page" : undefined}>
-          <span aria-hidden="true">{glyph}</span>{name}
-        </a>
-      ))}
+      {placesFor(useWho()).map((place) => <Item key={place.at} place={place} path={path} />)}
     </nav>
   );
 }
 
-export function Bottom({ path }: { path: string }) {
+function Item({ place, path }: { place: Place; path: string }) {
   return (
-    <nav class="bottom" aria-label="Pages, at the bottom">
-      {PLACES.map(([place, name, glyph]) => (
-        <a key={place} href={href(place)} aria-current={isAt(path, place) ? "page" : undefined}>
-          <span aria-hidden="true">{glyph}</span>{name.split(" ")[0]}
-        </a>
-      ))}
-    </nav>
+    <a class="item" href={href(place.at)} aria-current={isAt(path, place.at) ? "page" : undefined}>
+      <span aria-hidden="true">{place.glyph}</span>{place.name}
+    </a>
+  );
+}
+
+/** On phones: the first pages, and behind "More" the others, who one is, and the way out. */
+export function Bottom({ path }: { path: string }) {
+  const places = placesFor(useWho());
+  const [first, others] = [places.slice(0, AT_THE_BOTTOM), places.slice(AT_THE_BOTTOM)];
+  const sheet = useRef<HTMLDivElement>(null);
+  const [open, set] = useState(false);
+  return (
+    <>
+      <nav class="bottom" aria-label="Pages, at the bottom">
+        {first.map((place) => (
+          <a key={place.at} href={href(place.at)} aria-current={isAt(path, place.at) ? "page" : undefined}>
+            <span aria-hidden="true">{place.glyph}</span>{place.brief}
+          </a>
+        ))}
+        <button type="button" popovertarget="more" aria-current={others.some((place) => isAt(path, place.at)) ? "true" : undefined}>
+          <span aria-hidden="true">⋯</span>More
+        </button>
+      </nav>
+      <div class="sheet" id="more" popover="auto" ref={sheet} onBeforeToggle={(event) => set(event.newState === "open")}
+        onClick={(event) => (event.target as Element).closest("a") && sheet.current?.hidePopover()}>
+        {open && (
+          <>
+            <nav aria-label="More pages">
+              {others.map((place) => <Item key={place.at} place={place} path={path} />)}
+              <a class="item" href={href("/help")}><span aria-hidden="true">?</span>Help</a>
+            </nav>
+            <Me />
+          </>
+        )}
+      </div>
+    </>
   );
 }

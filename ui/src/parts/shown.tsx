@@ -2,13 +2,21 @@
 import type { ComponentChildren } from "preact";
 import type { Loaded } from "../lib/load";
 import { Command } from "./copy";
+import { visible } from "./told";
 
-export function Shown<T>({ of, children }: { of: Loaded<T>; children: (data: T) => ComponentChildren }) {
+interface Given<T> {
+  of: Loaded<T>;
+  missing?: () => ComponentChildren; // where there is no such thing
+  children: (data: T) => ComponentChildren;
+}
+
+export function Shown<T>({ of, missing, children }: Given<T>) {
+  if (missing && of.error?.status === 404) return <>{missing()}</>;
   return (
     <>
       {of.error && (
         <div class="banner bad" role="alert">
-          <span class="grow">{of.error.message}</span>
+          <span class="grow">{visible(of.error.message)}</span>
           <button type="button" class="small" onClick={of.again}>Try again</button>
         </div>
       )}

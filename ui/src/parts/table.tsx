@@ -4,6 +4,7 @@ export interface Column<Row> {
   name: string;
   num?: boolean;
   wrap?: boolean; // long words go over several lines
+  narrow?: boolean; // a name, which is broken rather than taking room from numbers
   title?: string;
   show: (row: Row) => ComponentChildren;
 }
@@ -27,7 +28,7 @@ export function Table<Row>({ label, columns, rows, keyOf, cursor, foot }: Given<
         <tbody>
           {rows.map((row, n) => (
             <tr key={keyOf(row)} class={n === cursor ? "cursor" : undefined} aria-current={n === cursor || undefined}>
-              {columns.map((c) => <td key={c.name} class={c.num ? "num" : c.wrap ? "wrap" : c.name ? undefined : "actions"}>{c.show(row)}</td>)}
+              {columns.map((c) => <td key={c.name} class={c.num ? "num" : c.narrow ? "narrow" : c.wrap ? "wrap" : c.name ? undefined : "actions"}>{c.show(row)}</td>)}
             </tr>
           ))}
         </tbody>

@@ -6,7 +6,9 @@ import { go, href, useRoute } from "../lib/route";
 import { idIn } from "../lib/search";
 import { useWho } from "../lib/session";
 import { theme, wear, type Theme } from "../lib/theme";
+import { seesAll } from "../lib/who";
 import { ago } from "../lib/words";
+import { Me } from "./me";
 import { SearchField } from "./searchfield";
 
 export function Top() {
@@ -17,7 +19,7 @@ export function Top() {
       <Health />
       <LiveLight />
       <Themes />
-      <Me />
+      <span class="wide"><Me /></span>
     </header>
   );
 }
@@ -39,22 +41,32 @@ function Search() {
   );
 }
 
+const SIGN: Record<string, string> = { healthy: "good", ready: "good", degraded: "warn" };
+
+/** How all does; for somebody who sees the jobs of one owner, whether jobs can be put in. */
 function Health() {
-  const { data, error } = useLoad(() => get<{ status: string }>("/health"), [], 10_000);
-  const status = error ? "unreachable" : data?.status;
-  const kind = status === undefined ? "" : status === "healthy" ? "good" : status === "degraded" ? "warn" : "bad";
-  return <a class={`pill ${kind}`} href={href("/health")}><span class="dot" aria-hidden="true" />{status ?? "…"}</a>;
+  const all = seesAll(useWho());
+  const { data, error } = useLoad(() => (all ? get<{ status: string }>("/health") : get("/readyz").then(() => ({ status: "ready" }))), [all], 10_000);
+  if (error?.status === 401 || error?.status === 403) return null; // it is there, but not told to this person
+  const status = error ? (error.status === 503 && !all ? "not ready" : "unreachable") : data?.status;
+  const kind = status === undefined ? "" : SIGN[status] ?? "bad";
+  const words = <><span class="dot" aria-hidden="true" />{status ?? "…"}</>;
+  return all ? <a class={`pill ${kind}`} href={href("/health")}>{words}</a> : <span class={`pill ${kind}`}>{words}</span>;
 }
 
 function LiveLight() {
   const live = useLive();
   const now = useNow();
   const kind = live.light === "live" ? "good" : live.light === "paused" ? "" : "warn";
+  const heard = ago(new Date(live.since), now);
   return (
-    <button type="button" class={`pill ${kind}`} onClick={() => setPaused(!live.paused)} title={`last heard ${ago(new Date(live.since), now)}`}
-      aria-label={live.paused ? "Paused: show changes again" : `${live.light}: stop showing changes`}>
-      <span class="dot" aria-hidden="true" /><span class="wide">{live.light}</span>
-    </button>
+    <>
+      <button type="button" class={`pill ${kind}`} onClick={() => setPaused(!live.paused)} title={`last heard ${heard}`}
+        aria-label={live.paused ? "Paused: show changes again" : `${live.light}: stop showing changes`}>
+        <span class="dot" aria-hidden="true" /><span>{live.light}</span>
+      </button>
+      <span class="wide age muted">{heard}</span>
+    </>
   );
 }
 
@@ -64,15 +76,4 @@ function Themes() {
   const [worn, set] = useState(theme());
   const change = () => (wear(NEXT[worn]), set(NEXT[worn]));
   return <button type="button" class="plain" onClick={change} aria-label={`Theme: ${worn}`} title={`Theme: ${worn}`}>{worn === "dark" ? "☾" : worn === "light" ? "☀" : "◐"}</button>;
-}
-
-function Me() {
-  const who = useWho();
-  return (
-    <span class="line wide">
-      <span class="pill">{who.engine}</span>
-      <span class="muted" title={who.scopes.join(", ")}>{who.name}</span>
-      {who.proof && <button type="button" class="plain small" onClick={() => void who.leave()}>Sign out</button>}
-    </span>
-  );
 }

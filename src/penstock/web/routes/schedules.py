@@ -40,7 +40,7 @@ async def schedules(request: Request) -> Schedules:
 async def timetable(
     request: Request, span: Literal["day", "week"] = "day", since: Instant | None = None
 ) -> PlanView:
-    """What all schedules do in a time, side by side, from a little before now on unless told otherwise."""
+    """What all schedules do in a time, side by side: the next, and a little before, unless told otherwise."""
     plan = await (await ops_of(request)).timetable.plan(SPANS[span], since)
     return PlanView(
         now=plan.now,

@@ -8,11 +8,11 @@ from fastapi import FastAPI, Request, Response
 from pydantic import Field
 
 from penstock.model.access import EVERYBODY, Principal, Scope
-from penstock.sessions import LASTS, proof_of
+from penstock.sessions import LASTS, SeesNothing, proof_of
 from penstock.web.auth import cookie_name
 from penstock.web.doorway import Doorway, principal_of
 from penstock.web.guard import needs
-from penstock.web.refusals import RESPONSES
+from penstock.web.refusals import RESPONSES, Refusal
 from penstock.web.shapes.fields import Said
 from penstock.web.shapes.session import SessionView
 
@@ -39,7 +39,10 @@ async def enter(request: Request, response: Response, who: Enter) -> SessionView
     """Begin a session with a token."""
     doorway: Doorway = request.app.state.doorway
     doorway.hold_strangers(request)
-    begun = await (await doorway.open()).ops.sessions.begin(who.token)
+    try:
+        begun = await (await doorway.open()).ops.sessions.begin(who.token)
+    except SeesNothing as error:
+        raise Refusal(403, "forbidden", str(error)) from None
     if begun is None:
         raise doorway.stranger(request)
     doorway.hold(begun.principal)
@@ -55,12 +58,14 @@ async def enter(request: Request, response: Response, who: Enter) -> SessionView
     return _view(request, begun.principal, begun.secret)
 
 
-@needs(Scope.READ)
+@needs(None)
 async def leave(request: Request, response: Response) -> None:
-    """End the session that this request shows."""
+    """End the session that this request shows: whoever could begin it may, whatever else they may not."""
+    doorway: Doorway = request.app.state.doorway
+    if await doorway.principal(request) is None:
+        raise doorway.stranger(request, wrong="authorization" in request.headers)
     secret = request.cookies.get(cookie_name(request))
     if secret is not None:
-        doorway: Doorway = request.app.state.doorway
         await (await doorway.open()).ops.sessions.end(secret)
         doorway.forget(secret)
     response.delete_cookie(cookie_name(request), path=request.scope.get("root_path", "").rstrip("/") or "/")

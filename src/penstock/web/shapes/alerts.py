@@ -19,6 +19,7 @@ class AlertView(BaseModel):
     phase: str
     since: datetime
     fired_at: datetime | None
+    clear_at: datetime | None  # since when it is not so any more; if it stays so, the alert is over
     told: list[str]
 
 
