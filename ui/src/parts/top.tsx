@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { get } from "../lib/api";
-import { setPaused, useLive, useNow } from "../lib/live";
+import { heard, setPaused, useLive, useNow } from "../lib/live";
 import { useLoad } from "../lib/load";
 import { go, href, useRoute } from "../lib/route";
 import { idIn } from "../lib/search";
@@ -8,6 +8,7 @@ import { useWho } from "../lib/session";
 import { theme, wear, type Theme } from "../lib/theme";
 import { ago } from "../lib/words";
 import { SearchField } from "./searchfield";
+import { complain } from "./toast";
 
 export function Top() {
   return (
@@ -41,6 +42,7 @@ function Search() {
 
 function Health() {
   const { data, error } = useLoad(() => get<{ status: string }>("/health"), [], 10_000);
+  if (error?.status === 401 || error?.status === 403) return null; // it is there, but not told to this person
   const status = error ? "unreachable" : data?.status;
   const kind = status === undefined ? "" : status === "healthy" ? "good" : status === "degraded" ? "warn" : "bad";
   return <a class={`pill ${kind}`} href={href("/health")}><span class="dot" aria-hidden="true" />{status ?? "…"}</a>;
@@ -51,7 +53,7 @@ function LiveLight() {
   const now = useNow();
   const kind = live.light === "live" ? "good" : live.light === "paused" ? "" : "warn";
   return (
-    <button type="button" class={`pill ${kind}`} onClick={() => setPaused(!live.paused)} title={`last heard ${ago(new Date(live.since), now)}`}
+    <button type="button" class={`pill ${kind}`} onClick={() => setPaused(!live.paused)} title={`last heard ${ago(new Date(heard()), now)}`}
       aria-label={live.paused ? "Paused: show changes again" : `${live.light}: stop showing changes`}>
       <span class="dot" aria-hidden="true" /><span class="wide">{live.light}</span>
     </button>
@@ -72,7 +74,7 @@ function Me() {
     <span class="line wide">
       <span class="pill">{who.engine}</span>
       <span class="muted" title={who.scopes.join(", ")}>{who.name}</span>
-      {who.proof && <button type="button" class="plain small" onClick={() => void who.leave()}>Sign out</button>}
+      {who.proof && <button type="button" class="plain small" onClick={() => who.leave().catch(complain)}>Sign out</button>}
     </span>
   );
 }
