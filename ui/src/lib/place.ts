@@ -1,5 +1,5 @@
 // Where somebody was on a page, and what it had, for when they come back to it.
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { here } from "./route";
 
 const MOST = 12; // places, the latest
@@ -20,6 +20,6 @@ export function remember(entry: string, name: string, value: unknown): void {
 export function usePlaced<T>(name: string, first: T): [T, (next: T | ((before: T) => T)) => void] {
   const [entry] = useState(() => here().entry);
   const [value, set] = useState<T>(() => recalled<T>(entry, name) ?? first);
-  useEffect(() => remember(entry, name, value), [value]);
+  useLayoutEffect(() => remember(entry, name, value), [value]);
   return [value, set];
 }
