@@ -56,9 +56,10 @@ async def test_a_burst_of_events_does_not_stop_the_page_and_a_refused_stream_is_
 
 async def test_many_tabs_share_one_stream_and_another_takes_it_over(shop: Shop) -> None:
     first = await shop.page("operator", "/jobs?q=owner:tabs")
+    await expect(first.get_by_role("button", name="live: stop showing changes")).to_be_visible()
     streams: list[Request] = []
     first.context.on("request", lambda r: streams.append(r) if r.url.endswith("/events") else None)
-    tabs = [await first.context.new_page() for _ in range(7)]
+    tabs = [await first.context.new_page() for _ in range(6)]
     for tab in tabs:
         await tab.goto("/dashboard/jobs?q=owner:tabs")
         await expect(tab.get_by_text("No job matches")).to_be_visible()

@@ -10,7 +10,7 @@ export interface Live {
 let live: Live = { light: "reconnecting", paused: false };
 let heardAt = Date.now();
 let wanted = false; // somebody is signed in
-let refused: () => void = () => undefined;
+let lost: () => void = () => undefined;
 let stop: (() => void) | undefined;
 const watchers = new Set<(live: Live) => void>();
 const changes = new Set<() => void>();
@@ -22,8 +22,8 @@ function become(next: Partial<Live>): void {
 }
 
 /** Listen from now on, while somebody sees the page. */
-export function connect(whenRefused: () => void): void {
-  [wanted, refused] = [true, whenRefused];
+export function connect(whenLost: () => void): void {
+  [wanted, lost] = [true, whenLost];
   follow();
 }
 
@@ -39,7 +39,7 @@ function follow(): void {
   stop?.();
   stop = undefined;
   if (!wanted || live.paused || document.hidden) return;
-  stop = listen({ isLive, changed, refused: () => refused() });
+  stop = listen({ isLive, changed, lost: () => lost() });
 }
 
 function changed(): void {

@@ -1,7 +1,7 @@
 // Who looks at the page, and what they may do.
 import { createContext } from "preact";
 import { useContext, useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, get, post, provedBy, remove, whenStranger } from "./api";
+import { type ApiError, get, post, provedBy, remove, whenStranger } from "./api";
 import { API } from "./base";
 
 export interface Who {
@@ -25,6 +25,7 @@ export const SessionContext = createContext<Session | undefined>(undefined);
 
 const INVITED = "#enter=";
 const USED = "This link has been used already. Each start of penstock dev prints a new one.";
+const TRY_AGAIN = 3_000; // ms
 const ENDED = "Your session has ended: its token was revoked or has expired, or you signed out in another tab. Sign in, and you are back at this page.";
 
 /** What the link from a terminal holds; it is left in no history, and was never sent to a server. */
@@ -49,30 +50,37 @@ function useOtherTabs(look: () => void): () => void {
 
 export function useSession(): Session {
   const [state, set] = useState<{ asked: boolean; who?: Who; why?: string }>({ asked: false });
+  const isHere = useRef(false);
   const become = (who: Who) => {
     provedBy(who.proof);
+    isHere.current = true;
     set({ asked: true, who });
   };
-  const end = () => set((before) => (before.who ? { asked: true, why: ENDED } : before));
-  const look = () => void get<Who>("/session").then(become, () => undefined); // what it means to be unknown is told to `end`
+  const end = (why: string) => {
+    isHere.current = false;
+    set({ asked: true, why });
+    tellOthers();
+  };
+  const look = () => void get<Who>("/session").then(become, () => undefined); // who is unknown by now is told of it below
   const tellOthers = useOtherTabs(look);
-  useEffect(() => whenStranger(end), []);
-  useEffect(() => {
-    const code = invitation();
+  useEffect(() => whenStranger(() => isHere.current && end(ENDED)), []);
+  useEffect(() => begin(invitation()), []);
+
+  const begin = (code: string) => {
     const asked = () => get<Who>("/session");
     const whoIsHere = code ? post<Who>("/session", { token: code }).catch(asked) : asked();
-    void whoIsHere.then(become, (error: ApiError) => set({ asked: true, why: code ? USED : error.status === 401 ? "" : error.message }));
-  }, []);
+    void whoIsHere.then(become, (error: ApiError) => {
+      const isAway = error.status === 0 || error.status >= 500;
+      set({ asked: true, why: isAway ? error.message : code ? USED : "" });
+      if (isAway) setTimeout(() => isHere.current || begin(code), TRY_AGAIN);
+    });
+  };
   return {
     asked: state.asked,
     who: state.who,
     why: state.why ?? "",
     enter: async (token) => (become(await post<Who>("/session", { token })), tellOthers()),
-    leave: async () => {
-      await remove("/session");
-      set({ asked: true });
-      tellOthers();
-    },
+    leave: async () => (await remove("/session"), end("")),
     look,
   };
 }

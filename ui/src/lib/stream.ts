@@ -6,7 +6,7 @@ import { API } from "./base";
 export interface Listener {
   isLive: (live: boolean) => void;
   changed: () => void;
-  refused: () => void; // the service answered, but with no stream
+  lost: () => void; // the stream has ended, or there was none
 }
 
 type Word = "hello" | "live" | "away" | "changed";
@@ -40,7 +40,7 @@ function listenTogether(listener: Listener): () => void {
     const stop = listenAlone({
       isLive: (now) => ((live = now), listener.isLive(now), say(now ? "live" : "away")),
       changed: () => (listener.changed(), say("changed")),
-      refused: listener.refused,
+      lost: listener.lost,
     });
     over.signal.addEventListener("abort", () => (stop(), end()));
   });
@@ -59,8 +59,8 @@ function listenAlone(listener: Listener): () => void {
     source.onopen = () => ((wait = FIRST_WAIT), listener.isLive(true), changed()); // some may have been missed before
     source.onerror = () => {
       listener.isLive(false);
+      listener.lost();
       if (source.readyState !== EventSource.CLOSED) return; // the browser comes again by itself
-      listener.refused();
       later = window.setTimeout(open, wait * (0.5 + Math.random() / 2));
       wait = Math.min(wait * 2, LONGEST_WAIT);
     };

@@ -12,5 +12,5 @@ export function Told({ of, one, many }: { of: Keyset<unknown>; one: string; many
 export function FreshRows({ of }: { of: Keyset<unknown> }) {
   if (!of.fresh.many) return null;
   const show = () => (scrollTo(0, 0), of.newest());
-  return <div class="fresh"><button type="button" class="small primary" onClick={show}>{count(of.fresh.many)}{of.fresh.more ? " or more" : ""} new</button></div>;
+  return <div class="fresh"><button type="button" class="small primary" onClick={show}><span aria-hidden="true">↑ </span>{count(of.fresh.many)}{of.fresh.more ? " or more" : ""} new</button></div>;
 }
