@@ -92,12 +92,29 @@ async def test_a_schedule_is_fired_now(shop: Shop) -> None:
     await expect(page.get_by_role("region", name="The next runs").get_by_role("row")).to_have_count(11)
 
 
-async def test_a_breaker_is_opened_and_closed(shop: Shop) -> None:
+async def test_a_breaker_is_opened_and_closed_and_a_dialog_says_what_went_wrong_and_gives_the_focus_back(
+    shop: Shop,
+) -> None:
     page = await shop.page("operator", "/limits")
     row = page.get_by_role("row").filter(has_text="smtp")
+    away = {"error": {"code": "unavailable", "message": "the engine does not answer"}}
+    await page.route("**/breakers/smtp/open", lambda route: route.fulfill(status=503, json=away))
     await row.get_by_role("button", name="Open").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_role("button", name="Open the breaker").click()
+    await expect(dialog.get_by_role("alert")).to_have_text("the engine does not answer")
+    await page.evaluate(
+        "navigator.clipboard.writeText = async () => { throw 0 }; document.execCommand = () => false"
+    )
+    await dialog.get_by_role("button", name="Copy").click()
+    await expect(dialog.get_by_text("Not copied")).to_be_visible()
+    await dialog.get_by_role("button", name="Keep as it is").click()
+    await expect(row.get_by_role("button", name="Open")).to_be_focused()
+    await page.unroute("**/breakers/smtp/open")
+    await row.get_by_role("button", name="Open").click()
+    await expect(dialog.get_by_role("alert")).to_have_count(0)
     await confirm(page, "Open the breaker")
-    await expect(row.get_by_role("button", name="Close")).to_be_visible()
+    await expect(row.get_by_role("button", name="Close")).to_be_focused()
     await row.get_by_role("button", name="Close").click()
     await confirm(page, "Close the breaker")
     await expect(row.get_by_text("closed")).to_be_visible()

@@ -49,14 +49,31 @@ async def test_signing_out_ends_the_session_for_good(shop: Shop) -> None:
     await expect(page.get_by_role("textbox", name="Token")).to_be_visible()
 
 
-async def test_a_session_ends_with_its_token(shop: Shop) -> None:
+async def test_a_session_ends_with_its_token_and_every_tab_says_so_and_comes_back_to_its_place(
+    shop: Shop,
+) -> None:
     made = await shop.app.ops.tokens.create("guest", {Scope.READ}, "*")
     shop.tokens["guest"] = made.text
-    page = await shop.page("guest", "/queues")
+    page = await shop.page("guest", "/queues/email?span=day")
+    other = await page.context.new_page()
+    await other.goto("/dashboard/health")
+    await expect(other.get_by_role("heading", name="Health")).to_be_visible()
     await shop.app.ops.tokens.revoke(made.token.id)
     async with asyncio.timeout(5):  # the promise
         while (await page.request.get("/queues")).status != 401:
             await asyncio.sleep(0.1)
+    for tab in (page, other):
+        await expect(tab.get_by_role("status")).to_contain_text("Your session has ended")
+        await expect(tab.locator("main table")).to_have_count(0)
+    await page.get_by_role("textbox", name="Token").fill(shop.tokens["reader"])
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_role("heading", name="email", level=1)).to_be_visible()
+    assert page.url.endswith("/queues/email?span=day")
+    await expect(other.get_by_role("heading", name="Health")).to_be_visible()
+    await other.get_by_role("button", name="Sign out").click()
+    await expect(page.get_by_role("status")).to_contain_text("signed out in another tab")
+    await expect(page).to_have_title("Sign in · Penstock")
+    assert shop.complaints == []
 
 
 READ = [

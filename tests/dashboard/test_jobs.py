@@ -118,15 +118,19 @@ async def test_all_that_match_are_acted_on_as_of_the_look_and_it_says_how_many_s
     assert shop.complaints == []
 
 
+async def walk_down(page: Page, last: str) -> None:
+    while not await page.get_by_title(last).count():
+        await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        await page.wait_for_timeout(20)
+        assert await page.locator("tr.row").count() < 120
+
+
 async def test_a_long_list_stays_small_in_the_page_and_is_walked_to_its_end(shop: Shop) -> None:
     ids = await delayed(shop, "long", 1_500)
     page = await shop.page("reader", "/jobs?q=owner:long")
     await expect(page.get_by_title(ids[-1])).to_be_visible()
     await expect(page.get_by_text("200 so far")).to_be_visible()
-    while not await page.get_by_title(ids[0]).count():
-        await page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-        await page.wait_for_timeout(20)
-        assert await page.locator("tr.row").count() < 120
+    await walk_down(page, ids[0])
     await expect(page.get_by_text("1,500 jobs")).to_be_visible()
     await page.evaluate("scrollTo(0, 0)")
     await expect(page.get_by_title(ids[-1])).to_be_visible()
@@ -139,6 +143,42 @@ async def test_a_long_list_stays_small_in_the_page_and_is_walked_to_its_end(shop
     await expect(
         page.locator("main").get_by_role("button", name=re.compile("Retry|Cancel|Delete|Run now"))
     ).to_have_count(0)
+    await expect(page).to_have_title(re.compile(f"^Job: {ids[-59][:8]}.* · Penstock$"))
+    await expect(page.get_by_role("heading", level=1)).to_be_focused()
+    await page.go_back()
+    await expect(page.locator("tr.cursor").get_by_title(ids[-59])).to_be_in_viewport()
+    await expect(page.get_by_text("1,500 jobs")).to_be_attached()
+
+
+async def grown(shop: Shop, many: int) -> list[str]:
+    ids = await delayed(shop, "grown", many)
+    await shop.app.tasks["send_receipt"].aenqueue(order_id=1)  # pages hear of this one
+    return ids
+
+
+async def test_a_list_says_what_is_new_does_not_move_under_the_pointer_and_never_shows_a_part_as_the_whole(
+    shop: Shop,
+) -> None:
+    first = await grown(shop, 100)
+    page = await shop.page("reader", "/jobs?q=owner:grown")
+    await expect(page.get_by_text("100 jobs")).to_be_visible()
+    await page.mouse.move(0, 0)
+    (*_, newest) = await grown(shop, 300)  # far more than one look at the top brings
+    await expect(page.get_by_title(newest)).to_be_visible()
+    await walk_down(page, first[0])
+    await expect(page.get_by_text("400 jobs")).to_be_visible()
+    (*_, newest) = await grown(shop, 60)
+    await expect(page.get_by_text("400 so far")).to_be_visible()
+    await page.get_by_role("button", name="50 or more new").click()
+    await expect(page.get_by_title(newest)).to_be_in_viewport()
+    await page.get_by_title(newest).hover()
+    (late,) = await grown(shop, 1)
+    await expect(page.get_by_role("button", name="1 new")).to_be_visible()
+    await expect(page.locator("tr.row").first.get_by_title(newest)).to_be_visible()
+    await page.mouse.move(0, 0)
+    await expect(page.locator("tr.row").first.get_by_title(late)).to_be_visible()
+    await walk_down(page, first[0])
+    await expect(page.get_by_text("461 jobs")).to_be_visible()
 
 
 async def test_a_job_shows_its_life_errors_logs_steps_effects_and_flow_and_hostile_words_as_words(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +73,18 @@ async def test_the_page_fits_a_phone(shop: Shop) -> None:
         await expect(page.locator("main h1").first).to_be_visible()
         wide = await page.evaluate("document.documentElement.scrollWidth")
         assert wide <= 390, path
+
+
+async def test_a_wrong_address_or_a_page_that_breaks_says_so_and_leads_on(shop: Shop) -> None:
+    page = await shop.page("reader", "/tasks/%E0%A4%A")
+    await expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
+    await page.get_by_role("link", name="To the overview").click()
+    await expect(page).to_have_title("Overview · Penstock")
+    await expect(page.get_by_role("heading", name="Overview")).to_be_focused()
+    await page.route(re.compile("/queues$"), lambda route: route.fulfill(json={"queues": [None]}))
+    await page.goto("/dashboard/queues/")
+    await expect(page.get_by_role("heading", name="This page has broken")).to_be_visible()
+    await page.unroute_all()
+    await page.get_by_role("button", name="Try again").click()
+    await expect(page.get_by_role("row").filter(has_text="email")).to_be_visible()
+    assert shop.complaints == []

@@ -1,11 +1,13 @@
 // The frame: rail, top bar, the page that the URL names, and what lies over all pages.
 import { useEffect } from "preact/hooks";
-import { connect } from "./lib/live";
+import { useArrival } from "./lib/arrival";
+import { connect, disconnect } from "./lib/live";
 import { useRoute } from "./lib/route";
 import { SessionContext, useSession } from "./lib/session";
 import { useKeys } from "./lib/keys";
 import { Asker } from "./parts/ask";
 import { Within } from "./parts/beyond";
+import { Boundary } from "./parts/boundary";
 import { Bottom, Rail } from "./parts/rail";
 import { Toasts } from "./parts/toast";
 import { Top } from "./parts/top";
@@ -15,14 +17,18 @@ import { pageAt } from "./pages";
 export function App() {
   const session = useSession();
   const route = useRoute();
-  useKeys();
-  useEffect(() => {
-    if (session.who) connect();
-  }, [session.who?.name]);
-
-  if (session.asked && !session.who) return <Login enter={session.enter} used={session.used} />;
-  if (!session.who) return null;
   const page = pageAt(route);
+  const isHere = session.who !== undefined;
+  useKeys();
+  useArrival(route, isHere);
+  useEffect(() => void (document.title = `${isHere ? page.title : "Sign in"} · Penstock`), [page.title, isHere]);
+  useEffect(() => {
+    if (isHere) connect(session.look);
+    else disconnect();
+  }, [isHere]);
+
+  if (session.asked && !session.who) return <Login enter={session.enter} why={session.why} />;
+  if (!session.who) return null;
   return (
     <SessionContext.Provider value={session}>
       <a class="skip" href="#main">To the page</a>
@@ -30,7 +36,7 @@ export function App() {
         <Rail path={route.path} />
         <div>
           <Top />
-          <main class="main" id="main" tabIndex={-1}><Within path={route.path}>{page}</Within></main>
+          <main class="main" id="main" tabIndex={-1}><Boundary key={route.path}><Within path={route.path}>{page.body}</Within></Boundary></main>
         </div>
       </div>
       <Bottom path={route.path} />

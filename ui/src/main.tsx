@@ -3,9 +3,10 @@ import "uplot/dist/uPlot.min.css";
 import "./styles.css";
 import "./ops.css";
 import { App } from "./app";
-import { followLinks } from "./lib/route";
+import { begin } from "./lib/route";
+import { Boundary } from "./parts/boundary";
 import { theme, wear } from "./lib/theme";
 
 wear(theme());
-document.addEventListener("click", followLinks);
-render(<App />, document.getElementById("app") as HTMLElement);
+begin();
+render(<Boundary><App /></Boundary>, document.getElementById("app") as HTMLElement);

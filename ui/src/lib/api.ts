@@ -24,6 +24,13 @@ export function provedBy(given: string | null): void {
   proof = given ?? "";
 }
 
+let stranger: (() => void) | undefined; // told when the service does not know any more who asks
+
+export function whenStranger(tell: () => void): () => void {
+  stranger = tell;
+  return () => void (stranger = undefined);
+}
+
 type Query = Record<string, string | number | boolean | null | undefined>;
 
 export function address(path: string, query: Query = {}): string {
@@ -33,6 +40,7 @@ export function address(path: string, query: Query = {}): string {
 }
 
 async function ask<T>(method: string, path: string, query: Query, body?: unknown): Promise<T> {
+  const asker = proof;
   let response: Response;
   try {
     response = await fetch(address(path, query), {
@@ -47,6 +55,7 @@ async function ask<T>(method: string, path: string, query: Query, body?: unknown
   if (response.status === 204) return undefined as T;
   const text = await response.text();
   const data = text ? parsed(text) : {};
+  if (response.status === 401 && asker === proof) stranger?.();
   if (!response.ok) throw refusal(response.status, data);
   return data as T;
 }

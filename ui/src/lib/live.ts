@@ -1,63 +1,103 @@
-// One stream of events for the page, and a clock for the words that depend on the time.
-import { useEffect, useState } from "preact/hooks";
-import { address } from "./api";
-
-export interface JobEvent {
-  event: string;
-  job_id: string;
-  queue: string;
-  task: string;
-}
+// Whether the page hears what happens, and a clock for the words that depend on the time.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { listen } from "./stream";
 
 export interface Live {
   light: "live" | "paused" | "reconnecting";
   paused: boolean;
-  since: number; // when we last heard anything
 }
 
-let live: Live = { light: "reconnecting", paused: false, since: Date.now() };
-let source: EventSource | undefined;
+let live: Live = { light: "reconnecting", paused: false };
+let heardAt = Date.now();
+let wanted = false; // somebody is signed in
+let lost: () => void = () => undefined;
+let stop: (() => void) | undefined;
 const watchers = new Set<(live: Live) => void>();
-const changes = new Set<(event?: JobEvent) => void>();
-const EVENTS = ["added", "started", "progress", "completed", "failed", "retrying", "cancelled", "resync"];
+const changes = new Set<() => void>();
 
 function become(next: Partial<Live>): void {
+  const before = live;
   live = { ...live, ...next };
-  watchers.forEach((tell) => tell(live));
+  if (live.light !== before.light || live.paused !== before.paused) watchers.forEach((tell) => tell(live));
 }
 
-export function connect(): void {
-  source?.close();
-  source = new EventSource(address("/events"));
-  source.onopen = () => become({ light: "live", since: Date.now() });
-  source.onerror = () => become({ light: "reconnecting" });
-  for (const name of EVENTS) source.addEventListener(name, (event) => heard(event as MessageEvent<string>));
+/** Listen from now on, while somebody sees the page. */
+export function connect(whenLost: () => void): void {
+  [wanted, lost] = [true, whenLost];
+  follow();
 }
 
-function heard(message: MessageEvent<string>): void {
-  become({ light: "live", since: Date.now() });
-  changes.forEach((tell) => tell(message.type === "resync" ? undefined : (JSON.parse(message.data) as JobEvent)));
+export function disconnect(): void {
+  wanted = false;
+  follow();
 }
+
+/** When somebody last heard anything. */
+export const heard = (): number => heardAt;
+
+function follow(): void {
+  stop?.();
+  stop = undefined;
+  if (!wanted || live.paused || document.hidden) return;
+  stop = listen({ isLive, changed, lost: () => lost() });
+}
+
+function changed(): void {
+  heardAt = Date.now();
+  changes.forEach((tell) => tell());
+}
+
+function isLive(now: boolean): void {
+  if (now) heardAt = Date.now();
+  become({ light: now ? "live" : "reconnecting" });
+}
+
+document.addEventListener("visibilitychange", follow);
 
 export function setPaused(paused: boolean): void {
-  if (paused) source?.close();
   become({ paused, light: paused ? "paused" : "reconnecting" });
-  if (!paused) connect();
-}
-
-/** Called after each event; without one when some may have been missed. */
-export function onChange(tell: (event?: JobEvent) => void): () => void {
-  changes.add(tell);
-  return () => void changes.delete(tell);
+  follow();
 }
 
 export function useLive(): Live {
   const [state, set] = useState(live);
   useEffect(() => {
+    set(live);
     watchers.add(set);
     return () => void watchers.delete(set);
   }, []);
   return state;
+}
+
+/** Whether somebody looks, and wants to see what changes. */
+function useAwake(): boolean {
+  const [awake, set] = useState(isAwake);
+  useEffect(() => {
+    const look = () => set(isAwake());
+    look();
+    watchers.add(look);
+    document.addEventListener("visibilitychange", look);
+    return () => (watchers.delete(look), document.removeEventListener("visibilitychange", look));
+  }, []);
+  return awake;
+}
+
+const isAwake = () => !live.paused && !document.hidden;
+
+/** Calls `again` every so often, soon after something has happened, and when somebody looks again. */
+export function useRenewal(again: () => void, every: number, soonest: number | false): void {
+  const awake = useAwake();
+  const slept = useRef(false);
+  useEffect(() => {
+    if (!awake) return void (slept.current = true);
+    if (slept.current) again();
+    slept.current = false;
+    let due: number | undefined;
+    const soon = () => (due ??= window.setTimeout(() => ((due = undefined), again()), soonest || 0));
+    const regularly = window.setInterval(again, every);
+    if (soonest !== false) changes.add(soon);
+    return () => (clearTimeout(due), clearInterval(regularly), void changes.delete(soon));
+  }, [again, awake, every, soonest]);
 }
 
 const clocks = new Set<(now: number) => void>();

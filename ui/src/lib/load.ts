@@ -1,7 +1,7 @@
 // What a page shows: loaded, kept while it is loaded again, renewed when something happens.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { ApiError } from "./api";
-import { onChange, useLive } from "./live";
+import { useRenewal } from "./live";
 
 export interface Loaded<T> {
   data: T | undefined;
@@ -21,7 +21,6 @@ export function useLoad<T>(
 ): Loaded<T> {
   const [state, set] = useState<{ data?: T; error?: ApiError }>({});
   const latest = useRef(0);
-  const paused = useLive().paused;
   const again = useCallback(() => {
     const mine = ++latest.current;
     load().then(
@@ -35,14 +34,7 @@ export function useLoad<T>(
     return () => void latest.current++;
   }, [again]);
 
-  useEffect(() => {
-    if (paused) return;
-    let due: number | undefined;
-    const soon = () => (due ??= window.setTimeout(() => ((due = undefined), again()), soonest || SOONEST));
-    const regularly = window.setInterval(again, every);
-    const stop = soonest !== false ? onChange(soon) : () => undefined;
-    return () => (clearTimeout(due), clearInterval(regularly), stop());
-  }, [again, paused, every, soonest]);
+  useRenewal(again, every, soonest);
 
   return { data: state.data, error: state.error, again };
 }

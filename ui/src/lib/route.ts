@@ -5,13 +5,16 @@ import { PAGES } from "./base";
 export interface Route {
   path: string; // below the dashboard's own
   query: URLSearchParams;
+  entry: string; // of the browser's history: the same when somebody comes back
 }
 
 const listeners = new Set<() => void>();
+const scrolled = new Map<string, number>(); // how far, when an entry was left
+let entry = "";
 
 export function here(): Route {
-  const path = location.pathname.slice(PAGES.length) || "/";
-  return { path, query: new URLSearchParams(location.search) };
+  const path = location.pathname.slice(PAGES.length).replace(/\/+$/, "") || "/";
+  return { path, query: new URLSearchParams(location.search), entry };
 }
 
 export function href(path: string, query: Record<string, string | undefined> = {}): string {
@@ -20,11 +23,38 @@ export function href(path: string, query: Record<string, string | undefined> = {
   return `${PAGES}${path}${text ? `?${text}` : ""}`;
 }
 
+/** Each entry of the history has a name, and the page itself goes back to where it was scrolled. */
+export function begin(): void {
+  history.scrollRestoration = "manual";
+  enter();
+  document.addEventListener("click", followLinks);
+  addEventListener("popstate", () => {
+    scrolled.set(entry, scrollY);
+    enter();
+    listeners.forEach((tell) => tell());
+  });
+}
+
+function enter(): void {
+  const named = (history.state as { entry?: string } | null)?.entry;
+  entry = named ?? newEntry();
+  if (!named) history.replaceState({ entry }, "");
+}
+
+const newEntry = () => `${Date.now()}-${Math.random()}`;
+
 export function go(to: string, replace = false): void {
-  if (replace) history.replaceState(null, "", to);
-  else history.pushState(null, "", to);
+  if (replace) history.replaceState({ entry }, "", to);
+  else {
+    scrolled.set(entry, scrollY);
+    entry = newEntry();
+    history.pushState({ entry }, "", to);
+  }
   listeners.forEach((tell) => tell());
 }
+
+/** How far this page was scrolled when it was left; undefined where it is new. */
+export const scrolledTo = (): number | undefined => scrolled.get(entry);
 
 /** Change some of the query; what is empty is left out. */
 export function turn(changes: Record<string, string | undefined>, replace = false): void {
@@ -38,23 +68,18 @@ export function useRoute(): Route {
   useEffect(() => {
     const look = () => set(here());
     listeners.add(look);
-    addEventListener("popstate", look);
-    return () => {
-      listeners.delete(look);
-      removeEventListener("popstate", look);
-    };
+    return () => void listeners.delete(look);
   }, []);
   return route;
 }
 
 /** Links stay in the page, unless a person asks for another tab. */
-export function followLinks(event: MouseEvent): void {
+function followLinks(event: MouseEvent): void {
   if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
   const link = (event.target as Element | null)?.closest?.("a");
   if (!link || link.target || link.origin !== location.origin) return;
   if (!link.pathname.startsWith(`${PAGES}/`) && link.pathname !== PAGES) return;
   event.preventDefault();
-  go(link.pathname + link.search);
-  document.getElementById("main")?.focus({ preventScroll: true });
-  scrollTo(0, 0);
+  if (link.hash) document.getElementById(link.hash.slice(1))?.focus();
+  else go(link.pathname + link.search);
 }

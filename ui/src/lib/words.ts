@@ -1,5 +1,6 @@
 // How numbers and times are written.
 const WHOLE = new Intl.NumberFormat();
+const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
 export const count = (n: number): string => WHOLE.format(n);
 
@@ -54,8 +55,7 @@ export function ago(at: string | Date, now: number): string {
 
 export function exactly(at: string | Date): string {
   const when = new Date(at);
-  const local = when.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
-  return `${local} · ${when.toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC")}`;
+  return `${EXACT.format(when)} · ${when.toISOString().replace("T", " ").replace(/\.\d+Z$/, " UTC")}`;
 }
 
 export const short = (id: string): string => (id.length > 13 ? `${id.slice(0, 8)}…${id.slice(-4)}` : id);

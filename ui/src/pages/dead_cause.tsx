@@ -13,6 +13,7 @@ import type { DeadLetter, DeadPage } from "../lib/types";
 import { count, seconds, short } from "../lib/words";
 import { ask } from "../parts/ask";
 import { Json, Trace } from "../parts/data";
+import { FreshRows, Told } from "../parts/fresh";
 import { Arguments } from "../parts/jobcells";
 import { Shown } from "../parts/shown";
 import { Ago } from "../parts/time";
@@ -157,8 +158,13 @@ function Letters({ list, again }: { list: Keyset<DeadLetter>; again: () => void 
   const latest = useRef(again);
   latest.current = again;
   const shown = useMemo(() => columns(mayAct, payload, () => latest.current()), [mayAct, payload]);
-  const foot = <div class="pager"><span>{count(list.rows.length)} {list.next ? "so far" : list.rows.length === 1 ? "dead letter" : "dead letters"}</span></div>;
-  return <Windowed label="Dead letters of this cause" rows={list.rows} keyOf={(l) => l.job_id} cursor={cursor} looking={list.looking} foot={foot} columns={shown} />;
+  const foot = <div class="pager"><Told of={list} one="dead letter" many="dead letters" /></div>;
+  return (
+    <>
+      <FreshRows of={list} />
+      <Windowed label="Dead letters of this cause" rows={list.rows} keyOf={(l) => l.job_id} cursor={cursor} looking={list.looking} hold={list.hold} foot={foot} columns={shown} />
+    </>
+  );
 }
 
 function columns(mayAct: boolean, payload: boolean, again: () => void): Col<DeadLetter>[] {

@@ -7,12 +7,14 @@ import { useKeyset, type Keyset } from "../lib/keyset";
 import type { Act } from "../lib/jobtypes";
 import { useListKeys } from "../lib/keys";
 import { useLoad } from "../lib/load";
+import { usePlaced } from "../lib/place";
 import { go, href, turn, useRoute } from "../lib/route";
 import { asked, parse, STATES, without, words, type Search } from "../lib/search";
 import { useWho } from "../lib/session";
 import type { Job, Queue } from "../lib/types";
 import { count, progressed, short } from "../lib/words";
 import { askFor, WORDS } from "../parts/acts";
+import { FreshRows, Told } from "../parts/fresh";
 import { Arguments, Took } from "../parts/jobcells";
 import { Empty } from "../parts/shown";
 import { State } from "../parts/state";
@@ -23,7 +25,8 @@ import { actsFor, AllMatching } from "./matching";
 export { Pager } from "../parts/pager";
 
 export function Jobs() {
-  const text = useRoute().query.get("q") ?? "";
+  const { query, entry } = useRoute();
+  const text = query.get("q") ?? "";
   const search = useMemo(() => parse(text), [text]);
   const list = useKeyset<Job>("/jobs", "jobs", asked(search));
   const [acting, act] = useState<Act>();
@@ -38,7 +41,7 @@ export function Jobs() {
       {list.error && <Refused list={list} />}
       {search.unknown.length > 0
         ? <Empty title="Not all of this is understood" text={`Nothing is listed, for it would not be what you asked for. Mend or take away: ${search.unknown.join(" ")}`} />
-        : <List list={list} text={text} all={who.may("operate") ? <AllButtons search={search} act={act} /> : null} />}
+        : <List key={entry} list={list} text={text} all={who.may("operate") ? <AllButtons search={search} act={act} /> : null} />}
       {acting && <AllMatching key={acting} act={acting} search={search} close={() => act(undefined)} done={list.again} />}
     </>
   );
@@ -113,8 +116,8 @@ function AllButtons({ search, act }: { search: Search; act: (act: Act) => void }
 function List({ list, text, all }: { list: Keyset<Job>; text: string; all: ComponentChildren }) {
   const who = useWho();
   const mayAct = who.may("operate");
-  const [cursor, setCursor] = useState<string>();
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [cursor, setCursor] = usePlaced<string | undefined>("cursor", undefined);
+  const [chosen, setChosen] = usePlaced<ReadonlySet<string>>("chosen", new Set());
   const toggle = (id: string) => setChosen((before) => {
     const next = new Set(before);
     if (!next.delete(id)) next.add(id);
@@ -141,7 +144,7 @@ function List({ list, text, all }: { list: Keyset<Job>; text: string; all: Compo
   const done = () => (setChosen(new Set()), list.again());
   const foot = (
     <div class="pager">
-      <span>{count(list.rows.length)} {list.next ? "so far" : list.rows.length === 1 ? "job" : "jobs"}</span>
+      <Told of={list} one="job" many="jobs" />
       <span class="grow" />
       {list.next && (list.paused
         ? <><span>Looked far, and found nothing more yet.</span><button type="button" class="small" onClick={list.more}>Look further</button></>
@@ -156,7 +159,8 @@ function List({ list, text, all }: { list: Keyset<Job>; text: string; all: Compo
         <span class="grow" />
         <span class="muted keys"><kbd>j</kbd> <kbd>k</kbd> move · <kbd>Enter</kbd> open{mayAct && <> · <kbd>x</kbd> choose</>} · <kbd>/</kbd> search</span>
       </div>
-      <Windowed label="Jobs" rows={list.rows} keyOf={(job) => job.job_id} cursor={cursor} looking={list.looking} foot={foot}
+      <FreshRows of={list} />
+      <Windowed label="Jobs" rows={list.rows} keyOf={(job) => job.job_id} cursor={cursor} looking={list.looking} hold={list.hold} foot={foot}
         columns={shown} />
     </div>
   );

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { Command } from "../parts/copy";
 import { Mark } from "../parts/rail";
 
-export function Login({ enter, used }: { enter: (token: string) => Promise<void>; used: boolean }) {
+export function Login({ enter, why }: { enter: (token: string) => Promise<void>; why: string }) {
   const [wrong, set] = useState("");
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
@@ -17,7 +17,7 @@ export function Login({ enter, used }: { enter: (token: string) => Promise<void>
     <main class="login">
       <form class="card stack" onSubmit={submit}>
         <h1 class="brand"><Mark />Penstock</h1>
-        {used && <p class="banner" role="status">This link has been used already. Each start of <code>penstock dev</code> prints a new one.</p>}
+        {why && <p class="banner" role="status">{why}</p>}
         <label class="field">
           Token
           <input name="token" type="password" required autoComplete="current-password" autoFocus aria-invalid={Boolean(wrong)} aria-describedby="wrong" />

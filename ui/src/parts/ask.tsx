@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import { Command } from "./copy";
-import { complain } from "./toast";
+import { inWords } from "./toast";
 
 export interface Question {
   title: string;
@@ -23,30 +23,39 @@ export const ask = (question: Question) => put(question);
 export function Asker() {
   const [question, set] = useState<Question>();
   const [busy, setBusy] = useState(false);
+  const [wrong, setWrong] = useState("");
   const dialog = useRef<HTMLDialogElement>(null);
   put = set;
 
   useEffect(() => {
+    setWrong("");
     if (question) dialog.current?.showModal();
   }, [question]);
   if (!question) return null;
+
+  const close = () => dialog.current?.close(); // which gives the focus back to where it was
+  const closed = () => {
+    set(undefined);
+    if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+  };
 
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const reason = new FormData(event.target as HTMLFormElement).get("reason");
     setBusy(true);
+    setWrong("");
     try {
       await question.act(String(reason ?? ""));
-      set(undefined);
+      close();
     } catch (error) {
-      if (!(error instanceof Told)) complain(error);
+      if (!(error instanceof Told)) setWrong(inWords(error));
     } finally {
       setBusy(false);
     }
   };
 
   return (
-    <dialog ref={dialog} onClose={() => set(undefined)} aria-labelledby="ask-title">
+    <dialog ref={dialog} onClose={closed} aria-labelledby="ask-title">
       <form onSubmit={submit}>
         <h2 id="ask-title">{question.title}</h2>
         {question.body}
@@ -57,8 +66,9 @@ export function Asker() {
           </label>
         )}
         {question.command && <Command text={question.command} />}
+        {wrong && <p class="banner bad words" role="alert">{wrong}</p>}
         <div class="foot">
-          <button type="button" onClick={() => set(undefined)}>Keep as it is</button>
+          <button type="button" onClick={close}>Keep as it is</button>
           <button type="submit" class={`primary ${question.danger ? "danger" : ""}`} disabled={busy}>{question.action}</button>
         </div>
       </form>

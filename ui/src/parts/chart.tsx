@@ -21,13 +21,18 @@ export function Chart(given: Given) {
   const legend = useRef<HTMLDivElement>(null);
   const empty = given.lines.every((line) => line.values.every((value) => value === null));
 
+  const latest = useRef(given);
+  const plotted = useRef<uPlot>();
+  latest.current = given;
+
   useEffect(() => {
     const place = box.current;
     const words = legend.current;
     if (!place || !words || empty) return;
-    let plot = draw(place, words, given);
-    const redraw = () => (plot.destroy(), (plot = draw(place, words, given)));
-    const watch = new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT }));
+    const make = () => (plotted.current = draw(place, words, latest));
+    const redraw = () => (plotted.current?.destroy(), make());
+    const watch = new ResizeObserver(() => plotted.current?.setSize({ width: place.clientWidth, height: HEIGHT }));
+    make();
     const dark = matchMedia("(prefers-color-scheme: dark)");
     watch.observe(place);
     addEventListener("penstock-theme", redraw);
@@ -36,9 +41,12 @@ export function Chart(given: Given) {
       watch.disconnect();
       removeEventListener("penstock-theme", redraw);
       dark.removeEventListener("change", redraw);
-      plot.destroy();
+      plotted.current?.destroy();
+      plotted.current = undefined;
     };
-  }, [given.times, given.lines, empty]);
+  }, [given.lines.map((line) => line.label).join(), empty]);
+
+  useEffect(() => plotted.current?.setData(dataOf(given)), [given.times, given.lines]); // what the cursor shows stays
 
   return (
     <section class="card chart" aria-label={given.title}>
@@ -68,7 +76,11 @@ function paint(colour: string): string {
   return colour.startsWith("--") ? getComputedStyle(document.documentElement).getPropertyValue(colour).trim() : colour;
 }
 
-function draw(place: HTMLElement, legend: HTMLElement, { times, lines, threshold, unit }: Given): uPlot {
+const dataOf = ({ times, lines }: Given): uPlot.AlignedData => [times, ...lines.map((line) => line.values)];
+
+/** What is drawn is looked up when it is drawn: numbers come anew while the plot stays. */
+function draw(place: HTMLElement, legend: HTMLElement, latest: { current: Given }): uPlot {
+  const { lines } = latest.current;
   const grid = { stroke: paint("--line"), width: 1 };
   const axis = { stroke: paint("--muted"), grid, ticks: { show: false }, font: "11px system-ui" };
   const options: uPlot.Options = {
@@ -76,17 +88,17 @@ function draw(place: HTMLElement, legend: HTMLElement, { times, lines, threshold
     height: HEIGHT,
     legend: { show: false },
     cursor: { sync: { key: SYNC.key }, y: false, points: { size: 6 } },
-    scales: { y: { range: (_, __, high) => [0, Math.max(high, threshold ?? 0, 1e-9) * 1.1] } },
-    axes: [{ ...axis, space: 64, size: 28, values: (_, splits) => splits.map(onAxis(times)) }, { ...axis, size: 64, values: (_, splits) => splits.map(unit) }],
+    scales: { y: { range: (_, __, high) => [0, Math.max(high, latest.current.threshold ?? 0, 1e-9) * 1.1] } },
+    axes: [{ ...axis, space: 64, size: 28, values: (_, splits) => splits.map(onAxis(latest.current.times)) }, { ...axis, size: 64, values: (_, splits) => splits.map(latest.current.unit) }],
     series: [{}, ...lines.map((line) => ({
-      label: line.label, stroke: paint(line.colour), width: 1.75, spanGaps: false, points: { show: lonely(line.values), size: 4 },
+      label: line.label, stroke: paint(line.colour), width: 1.75, spanGaps: false, points: { show: (_: uPlot, n: number) => lonely(latest.current.lines[n - 1]?.values ?? []), size: 4 },
     }))],
     hooks: {
-      draw: [(plot) => threshold !== undefined && rule(plot, threshold)],
-      setCursor: [(plot) => hover(place, legend, plot, lines, unit)],
+      draw: [(plot) => latest.current.threshold !== undefined && rule(plot, latest.current.threshold)],
+      setCursor: [(plot) => hover(place, legend, plot, latest.current)],
     },
   };
-  return new uPlot(options, [times, ...lines.map((line) => line.values)], place);
+  return new uPlot(options, dataOf(latest.current), place);
 }
 
 /** Hours and minutes; of more than two days, the day. */
@@ -113,7 +125,7 @@ function rule(plot: uPlot, at: number): void {
 }
 
 /** The exact values under the cursor stand in the legend, the time in the title. */
-function hover(place: HTMLElement, legend: HTMLElement, plot: uPlot, lines: Line[], unit: (value: number) => string): void {
+function hover(place: HTMLElement, legend: HTMLElement, plot: uPlot, { lines, unit }: Given): void {
   const at = plot.cursor.idx;
   const when = at === null || at === undefined ? undefined : plot.data[0][at];
   legend.querySelectorAll(".at").forEach((place, n) => {

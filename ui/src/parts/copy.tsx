@@ -1,15 +1,38 @@
 import { useState } from "preact/hooks";
 
+const SHOWN = 2_000; // ms
+
+/** Whether the text is in the clipboard; browsers have none for pages that came without TLS. */
+async function copied(text: string, near: HTMLElement): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return copiedByHand(text, near);
+  }
+}
+
+function copiedByHand(text: string, near: HTMLElement): boolean {
+  const field = document.createElement("textarea");
+  field.className = "sr";
+  field.value = text;
+  near.after(field); // in the dialog, where there is one: all else is out of reach
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  near.focus();
+  return done;
+}
+
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
-  const [done, set] = useState(false);
-  const copy = () => {
-    void navigator.clipboard?.writeText(text);
-    set(true);
-    setTimeout(() => set(false), 1_500);
+  const [said, say] = useState("");
+  const copy = async (button: HTMLElement) => {
+    say((await copied(text, button)) ? "Copied" : "Not copied: the browser refused");
+    setTimeout(() => say(""), SHOWN);
   };
   return (
-    <button type="button" class="small plain" onClick={copy} aria-label={`${label}: ${text}`}>
-      {done ? "Copied" : label}
+    <button type="button" class="small plain" onClick={(event) => void copy(event.currentTarget)} aria-label={said || `${label}: ${text}`}>
+      {said || label}
     </button>
   );
 }

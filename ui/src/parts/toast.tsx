@@ -20,10 +20,12 @@ function show(text: string, bad: boolean): void {
 
 export const tell = (text: string) => show(text, false);
 
-export function complain(error: unknown): void {
+export const complain = (error: unknown) => show(inWords(error), true);
+
+export function inWords(error: unknown): string {
   const fields = error instanceof ApiError ? error.fields.map((f) => `${f.field}: ${f.problem}`) : [];
   const message = error instanceof Error ? error.message : String(error);
-  show([message, ...fields].join(" · "), true);
+  return [message, ...fields].join(" · ");
 }
 
 export function Toasts() {

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { get } from "../lib/api";
-import { setPaused, useLive, useNow } from "../lib/live";
+import { heard, setPaused, useLive, useNow } from "../lib/live";
 import { useLoad } from "../lib/load";
 import { go, href, useRoute } from "../lib/route";
 import { idIn } from "../lib/search";
@@ -58,14 +58,14 @@ function LiveLight() {
   const live = useLive();
   const now = useNow();
   const kind = live.light === "live" ? "good" : live.light === "paused" ? "" : "warn";
-  const heard = ago(new Date(live.since), now);
+  const told = ago(new Date(heard()), now);
   return (
     <>
-      <button type="button" class={`pill ${kind}`} onClick={() => setPaused(!live.paused)} title={`last heard ${heard}`}
+      <button type="button" class={`pill ${kind}`} onClick={() => setPaused(!live.paused)} title={`last heard ${told}`}
         aria-label={live.paused ? "Paused: show changes again" : `${live.light}: stop showing changes`}>
         <span class="dot" aria-hidden="true" /><span>{live.light}</span>
       </button>
-      <span class="wide age muted">{heard}</span>
+      <span class="wide age muted">{told}</span>
     </>
   );
 }

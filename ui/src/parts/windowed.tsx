@@ -20,6 +20,7 @@ interface Given<Row> {
   keyOf: (row: Row) => string;
   cursor?: string; // the key of the row that keys act on
   looking?: (at: Range) => void;
+  hold?: (held: boolean) => void; // somebody points at a row
   foot?: ComponentChildren;
 }
 
@@ -40,7 +41,7 @@ function useRoom(): boolean {
   return room;
 }
 
-export function Windowed<Row>({ label, columns: all, rows, keyOf, cursor, looking, foot }: Given<Row>) {
+export function Windowed<Row>({ label, columns: all, rows, keyOf, cursor, looking, hold, foot }: Given<Row>) {
   const room = useRoom();
   const columns = useMemo(() => all.filter((c) => room || !c.rare), [all, room]);
   const body = useRef<HTMLTableSectionElement>(null);
@@ -86,7 +87,7 @@ export function Windowed<Row>({ label, columns: all, rows, keyOf, cursor, lookin
             {columns.map((c) => <th key={c.name} class={c.kind} scope="col">{c.head ?? (c.hidden ? <span class="sr">{c.hidden}</span> : c.name)}</th>)}
           </tr>
         </thead>
-        <tbody ref={body}>
+        <tbody ref={body} onPointerEnter={() => hold?.(true)} onPointerLeave={() => hold?.(false)}>
           {first > 0 && <tr class="room" aria-hidden="true" style={{ height: `${first * height.current}px` }}><td colSpan={columns.length} /></tr>}
           {shown.map((row, n) => (
             <RowOf key={keyOf(row)} row={row} columns={columns} index={first + n + 2} here={keyOf(row) === cursor} />
