@@ -32,7 +32,9 @@ from engines.ledger_kit import (
     row,
     run_one,
 )
+from penstock import remarks
 from penstock.engine import Recovery, Retention, ScheduleRow, Tick
+from penstock.engine.notes import LASTING
 from penstock.ledger.database import Say
 from penstock.ledger.engine import LedgeredEngine
 from penstock.ledger.reconcile import GRACE, PUT_OFF
@@ -44,6 +46,22 @@ from penstock.model.states import State
 from servers import RedisServer
 
 __all__ = ["database_of_the_ledger", "engine_with_ledger", "redis_that_may_be_lost"]
+
+
+# -- what people have written ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", sorted(LASTING))
+async def test_a_lasting_note_survives_a_flush(engine: LedgeredEngine, redis: RedisServer, kind: str) -> None:
+    await engine.put_note(kind, "k", '{"text":"it was the disk"}')
+    await flush(engine, redis)
+    found = await engine.note(kind, "k")
+    assert found is not None
+    assert found.body == '{"text":"it was the disk"}'
+
+
+def test_what_people_say_of_dead_letters_lasts() -> None:
+    assert remarks.KIND in LASTING
 
 
 # -- paused queues --------------------------------------------------------------------------------------

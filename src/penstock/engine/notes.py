@@ -13,8 +13,8 @@ from penstock.model.values import check_json
 MAX_NOTE_BYTES = 65_536
 MAX_NOTE_KEY = 200  # characters
 
-# Kinds that must not be lost: by them people are let in or kept out, or it is known what was done.
-LASTING = frozenset({"audit", "door", "hook", "secret", "session", "token"})
+# Kinds that must not be lost: by them people are let in or kept out, or it is known what was done and said.
+LASTING = frozenset({"audit", "door", "hook", "remark", "secret", "session", "token"})
 
 ABOVE_ALL_KEYS = "\U0010ffff" * (MAX_NOTE_KEY + 1)
 

@@ -53,8 +53,8 @@ that: `start` begins no job of a queue that is paused by the ledger. When a job 
 row, written after every verb that moves it. A request to stop is, too: what Redis lost of such a job is not
 run again. A dead letter that Redis lost is read, and recovered, from the row.
 
-**Who may come in, and what was done** (tokens, sessions, the audit: notes of the kinds LASTING) is in the
-ledger alone, and can be had without Redis.
+**Who may come in, what was done, and what was said of it** (tokens, sessions, the audit, remarks: notes of
+the kinds LASTING) is in the ledger alone, and can be had without Redis.
 
 Results of steps, progress, ticks, and what limits and breakers have counted are lost with Redis.
 """

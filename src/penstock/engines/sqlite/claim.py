@@ -42,7 +42,7 @@ def claim(tx: Tx, want: Want) -> Claimed:
     groups = load(tx) if are_there(tx) else {}
     if groups and limited.concerning(groups, want):
         return _claim_limited(tx, want, groups)
-    return Claimed(_take(tx, want, _first_in_rank(_candidates(tx, want), want)))
+    return Claimed(_take(tx, want, _first(tx, want)))
 
 
 def _claim_limited(tx: Tx, want: Want, groups: Mapping[str, GroupRow]) -> Claimed:
@@ -51,14 +51,14 @@ def _claim_limited(tx: Tx, want: Want, groups: Mapping[str, GroupRow]) -> Claime
     queues = {lane.queue for lane in unlimited}
     choice = limited.Round(tx, want, queues, groups)
     ids = choice.take(unlimited)
-    claims = {claim.id: claim._replace(probe=claim.id in choice.probes) for claim in _take(tx, want, ids)}
+    taken = _take(tx, want, json.dumps(ids))
+    claims = {claim.id: claim._replace(probe=claim.id in choice.probes) for claim in taken}
     lanes.write(tx)
     return Claimed([claims[job_id] for job_id in ids], limited.next_in(tx, unlimited))
 
 
-def _take(tx: Tx, want: Want, found: Sequence[str]) -> list[Claim]:
-    """Make these jobs the worker's."""
-    ids = json.dumps(found)
+def _take(tx: Tx, want: Want, ids: str) -> list[Claim]:
+    """Make these jobs, a JSON list, the worker's."""
     if not tx.change("claim", {"worker": want.worker, "request": want.request, "now": tx.now, "ids": ids}):
         return []
     # Read back in a statement of its own: RETURNING takes twice as long for wide rows.
@@ -74,9 +74,20 @@ def is_alive(session: Session, worker: str) -> bool:
     return session.beats.until(worker) > session.now and session.row("worker_exists", (worker,)) is not None
 
 
-def _candidates(tx: Tx, want: Want) -> list[Candidate]:
+def _first(tx: Tx, want: Want) -> str:
+    """The ids of those who are first, a JSON list."""
+    lanes_there = [*_lanes(tx, want)]
+    if len(lanes_there) == 1:
+        (lane,) = lanes_there
+        most = min(want.queues[lane.queue], want.limit)
+        ids: str = tx.rows("claim_first", (lane.name, tx.now, most))[0][0]
+        return ids
+    return json.dumps(_first_in_rank(_candidates(tx, want, lanes_there), want))
+
+
+def _candidates(tx: Tx, want: Want, lanes_there: Sequence[Lane]) -> list[Candidate]:
     found: list[Candidate] = []
-    for lane in _lanes(tx, want):
+    for lane in lanes_there:
         most = min(want.queues[lane.queue], want.limit)
         if most > 0:
             first = _list(tx, "claim_lane", (lane.name, tx.now, most))

@@ -1,6 +1,6 @@
 update penstock_jobs
 set state = 'active',
-    token = lower(hex(randomblob(16))),
+    token = hex(randomblob(16)),
     worker = :worker,
     request = :request,
     claimed_at = :now,
