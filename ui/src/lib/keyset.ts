@@ -73,6 +73,7 @@ export function useKeyset<Row extends Named>(path: string, field: string, query:
   const busy = useRef(false);
   const view = useRef<Range>({ first: 0, last: 0 });
   const held = useRef(false);
+  const readAt = useRef(Date.now()); // the first page, all of it
   const keep = (next: Partial<Kept<Row>>) => set((now.current = { ...now.current, ...next }));
 
   const fetched = useCallback(async (after: string | undefined, limit: number, put: (page: Page<Row>) => void) => {
@@ -91,24 +92,30 @@ export function useKeyset<Row extends Named>(path: string, field: string, query:
     const { next } = now.current;
     if (busy.current || !next) return;
     busy.current = true;
+    const mine = turn.current;
     void fetched(next, PAGE, (page) => {
       if (now.current.next !== next) return; // the list has been cut meanwhile
       keep({ rows: [...now.current.rows, ...page.rows], next: page.next, empty: page.rows.length ? 0 : now.current.empty + 1 });
-    }).finally(() => (busy.current = false));
+    }).then(() => {
+      if (mine !== turn.current) return;
+      busy.current = false;
+      if (!now.current.error) looking(view.current); // it may have brought nothing
+    });
   }, [fetched]);
 
-  /** Also when the list has been cut, or has less than there is room for. */
   const looking = useCallback((at: Range) => {
     view.current = at;
     const { rows, next, empty } = now.current;
     if (next && empty < MOST_EMPTY && at.last >= rows.length - 40) more();
   }, [more]);
 
+  /** Where the list has been cut, it is read on. */
   const put = (next: Partial<Kept<Row>>) => (keep(next), looking(view.current));
 
   const fromTop = useCallback(() => {
-    const limit = Math.min(PAGE, Math.max(HEAD, view.current.last + 1));
-    void fetched(undefined, limit, (page) => put({ ...merged(now.current, page, undefined), loaded: true, fresh: NONE }));
+    const isDue = Date.now() - readAt.current > REGULARLY; // rows also come and go below what is in view
+    if (isDue) readAt.current = Date.now();
+    void fetched(undefined, isDue ? PAGE : Math.min(PAGE, Math.max(HEAD, view.current.last + 1)), (page) => put({ ...merged(now.current, page, undefined), loaded: true, fresh: NONE }));
   }, [fetched]);
 
   /** The rows in view as they are now; of what is new above them, only how many. */
@@ -134,7 +141,7 @@ export function useKeyset<Row extends Named>(path: string, field: string, query:
     turn.current += 1;
     busy.current = false;
     view.current = { first: 0, last: 0 };
-    keep(before ?? NOTHING);
+    keep({ error: undefined, ...(before ?? NOTHING) });
     const soon = before && window.setTimeout(renew, SOONEST); // once it is scrolled to where it was
     if (!before) void fetched(undefined, PAGE, (page) => keep({ ...page, loaded: true, empty: page.rows.length ? 0 : 1 }));
     return () => {
@@ -146,9 +153,9 @@ export function useKeyset<Row extends Named>(path: string, field: string, query:
 
   useRenewal(renew, REGULARLY, SOONEST);
 
-  const hold = useCallback((now: boolean) => {
-    const letGo = held.current && !now;
-    held.current = now;
+  const hold = useCallback((next: boolean) => {
+    const letGo = held.current && !next;
+    held.current = next;
     if (letGo && view.current.first === 0) fromTop();
   }, [fromTop]);
 

@@ -66,7 +66,10 @@ export function Windowed<Row>({ label, columns: all, rows, keyOf, cursor, lookin
     return () => (removeEventListener("scroll", look), removeEventListener("resize", look));
   }, [rows.length, looking]);
 
+  const shownCursor = useRef(cursor); // who comes back is where they were, not where the cursor is
   useEffect(() => {
+    if (shownCursor.current === cursor) return;
+    shownCursor.current = cursor;
     const place = body.current;
     const at = cursor === undefined ? -1 : rows.findIndex((row) => keyOf(row) === cursor);
     if (!place || at < 0) return;
