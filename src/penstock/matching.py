@@ -27,7 +27,7 @@ EXAMPLES = 3
 PAGE = 200
 STEP = 5  # pages that one step looks at
 COUNTED = 1_000  # jobs at once that are only counted …
-LOOK = 3_000  # … and in one look, which is to answer at once
+LOOK = 2_000  # … and in one look, which is to answer at once
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from ui_kit import UI, run
 from penstock.cli.main import app
 
 UsageError = typer.BadParameter.__mro__[1]  # typer brings a click of its own
+PENSTOCK = typer.main.get_command(app)
 ID = "0190f0aa-0000-7000-8000-000000000000"
 WORDS = {"verb": ["pause", "resume"], "what": ["quiet", "resume", "stop"]}  # of others: a name
 SHOWN = re.compile(r"[\"`'](penstock [^\"`\n]+?)[\"`]")
@@ -22,8 +23,7 @@ SHOWN = re.compile(r"[\"`'](penstock [^\"`\n]+?)[\"`]")
 def takes(command: str) -> None:
     """UsageError where it is no command of ours."""
     _, *words = shlex.split(command)
-    group = typer.main.get_command(app)
-    context = group.make_context("penstock", words)
+    context = PENSTOCK.make_context("penstock", words)
     while words := [*context._protected_args, *context.args]:
         command_of = getattr(context.command, "resolve_command", None)
         assert command_of is not None, words

@@ -4,12 +4,14 @@ import { get } from "./api";
 import type { Cause } from "./jobtypes";
 import { useLoad, type Loaded } from "./load";
 
-export interface Causes { causes: Cause[]; looked: number; whole: boolean }
+export interface Causes { causes: Cause[]; looked: number; looks: number; whole: boolean }
 interface Look { causes: Cause[]; looked: number; next: string | null }
 
 const OFTEN = 15_000; // ms
 const SOONEST = 3_000;
-const REST = 10; // times as long as the reading took
+const REST = 10; // times as long as it took, where one look was not enough
+const FIRST = 300; // ms in which the page gets what it shows of the first look
+const wait = (ms: number) => new Promise((then) => setTimeout(then, ms));
 
 export function useCauses(): Loaded<Causes> {
   const [partly, tell] = useState<Causes>(); // while it is read for the first time
@@ -18,7 +20,7 @@ export function useCauses(): Loaded<Causes> {
   const walk = async (): Promise<Causes> => {
     const begun = performance.now();
     const found = await read(tell);
-    measure(Math.round((performance.now() - begun) / 500) * 500);
+    measure(found.looks > 1 ? Math.round((performance.now() - begun) / 500) * 500 : 0);
     return found;
   };
   // One at a time; who asks meanwhile gets the one after it.
@@ -34,14 +36,15 @@ export function useCauses(): Loaded<Causes> {
 async function read(tell: (sofar: Causes) => void): Promise<Causes> {
   const found = new Map<string, Cause>();
   let [looked, after]: [number, string | null] = [0, null];
-  for (;;) {
+  for (let looks = 1; ; looks += 1) {
     const look: Look = await get<Look>("/dead-letters/causes", { after });
     look.causes.forEach((cause) => found.set(cause.id, added(found.get(cause.id), cause)));
     looked += look.looked;
     after = look.next;
     const causes = [...found.values()].sort((a, b) => b.count - a.count || (a.id < b.id ? -1 : 1));
-    if (!after) return { causes, looked, whole: true };
-    tell({ causes, looked, whole: false });
+    if (!after) return { causes, looked, looks, whole: true };
+    tell({ causes, looked, looks, whole: false });
+    if (looks === 1) await wait(FIRST);
   }
 }
 
