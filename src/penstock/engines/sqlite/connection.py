@@ -48,7 +48,7 @@ def connect_writer(
             f"journal_size_limit = {WAL_KEPT}",
             # SQLite before 3.51.3 can corrupt a file when a checkpoint meets a write: only we checkpoint.
             "wal_autocheckpoint = 0",
-            "cache_size = -32000",
+            "cache_size = -6000",
             "temp_store = MEMORY",
         ):
             patiently(connection, f"pragma {pragma}")
