@@ -97,6 +97,7 @@ async def test_a_page_from_elsewhere_changes_nothing_with_the_cookie_of_a_sessio
         await page.get_by_role("button", name="Win a prize").click()
     assert (await answer.value).status in {401, 403}
     assert [queue.paused for queue in await shop.app.ops.queues() if queue.name == "email"] == [False]
+    await page.context.close()  # its console tells of the refusal
 
 
 async def test_alerts_that_fire_lead_on_and_a_lost_worker_is_shown_with_what_was_taken_back(
