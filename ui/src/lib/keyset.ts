@@ -33,7 +33,7 @@ const PAGE = 200;
 const HEAD = 50; // rows of the top that are looked at again
 const SOONEST = 1_000; // ms between two loads that events ask for
 const REGULARLY = 15_000;
-const MOST_EMPTY = 5; // pages without a find, after which a person is asked
+const MOST_EMPTY = 3; // pages without a find, after which a person is asked
 const NONE: Fresh = { many: 0, more: false };
 const NOTHING: Kept<never> = { rows: [], next: null, loaded: false, empty: 0, fresh: NONE };
 

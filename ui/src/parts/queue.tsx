@@ -17,7 +17,7 @@ export function QueueName({ name }: { name: string }) {
   );
 }
 
-const NAMED = 3;
+const NAMED = 2;
 const LETTERS = 36; // of all that are named
 
 export function QueueNames({ of }: { of: string[] }) {
