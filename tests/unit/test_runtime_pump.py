@@ -10,7 +10,7 @@ from pump_kit import begin, pump_app, ran_one, state, until_ended  # noqa: F401 
 from runtime_kit import expire, no_waiting  # noqa: F401 - fixtures
 
 from penstock import EngineError, EngineUnavailable, OutcomeUnknown, Penstock, State
-from penstock.engine import Orders
+from penstock.engine import Claimed, Orders, Want
 from penstock.model.errors import WorkerExpired
 
 AWAY = EngineUnavailable("away")
@@ -144,6 +144,29 @@ async def test_an_empty_look_is_not_repeated_until_somebody_wakes_the_pump(app: 
     await resting
     await worker._pump.round()
     assert engine.verbs() == ["claim", "claim"]
+
+
+async def test_an_empty_look_that_was_overtaken_by_news_is_repeated(
+    app: Penstock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, engine = await begin(app)
+    claim = app.engine.claim
+
+    async def overtaken(want: Want) -> Claimed:
+        claimed = await claim(want)
+        if not claimed.claims:
+            await app.tasks["hello"].aenqueue(n=1)
+            worker._pump.wake()  # a follower is in, or a place is free: the answer was given before
+        return claimed
+
+    monkeypatch.setattr(app.engine, "claim", overtaken)
+    await worker._pump.round()
+    assert not worker._pump.looked_empty
+    await asyncio.wait_for(worker._pump.round(), 1)
+    assert engine.verbs() == ["claim", "claim"]
+    await until_ended(worker)
+    await worker._pump.round()
+    assert worker.settled == 1
 
 
 async def test_listening_survives_an_engine_that_is_away(

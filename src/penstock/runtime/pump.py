@@ -44,6 +44,7 @@ class Exchange(NamedTuple):
     ends: list[Settlement]
     want: Want | None
     again: bool  # an earlier settle of these ends may have succeeded
+    news: int  # how often there had been news of work when it was begun
 
 
 class Pump:
@@ -65,9 +66,9 @@ class Pump:
         self._quiet = False  # a person has told it to claim nothing
         self.next_in: float | None = None  # seconds after which what a limit holds back may be had
         self._backoff = Backoff()
-        self._looked_empty = (
-            asyncio.Event()
-        )  # the last look found nothing: only a wake-up makes us look again
+        # The last look found nothing, and there was no news since it was begun: only news make us look again.
+        self._looked_empty = asyncio.Event()
+        self._news = 0
         self._kick = asyncio.Event()
         self._exchanged = asyncio.Event()
         self._talking = 0  # exchanges under way
@@ -108,7 +109,7 @@ class Pump:
         self._account.committed(running)
         self.settled += 1
         if running.then:
-            self._looked_empty.clear()  # its followers are in, and nobody need have told us
+            self._hear_of_work()  # its followers are in, and nobody need have told us
         self._free(running.claim)
         self._exchanged.set()
         return COMPLETED
@@ -116,7 +117,7 @@ class Pump:
     def _free(self, claim: Claim) -> None:
         self._ended_since += 1
         if claim.lane != claim.queue or claim.queue in self._limited:
-            self._looked_empty.clear()  # its place is free: the call that says so may take the next
+            self._hear_of_work()  # its place is free: the call that says so may take the next
         self._kick.set()
 
     def hand_back(self, claims: list[Claim]) -> None:
@@ -155,8 +156,12 @@ class Pump:
 
     def wake(self) -> None:
         """There may be work."""
-        self._looked_empty.clear()
+        self._hear_of_work()
         self._kick.set()
+
+    def _hear_of_work(self) -> None:
+        self._news += 1
+        self._looked_empty.clear()
 
     def look_again(self) -> None:
         """What kept us from claiming may be over, a pause or a late heartbeat: nobody tells us so."""
@@ -247,7 +252,7 @@ class Pump:
         again = bool(self._doubtful)
         want = self._want()
         ends = _take(self._doubtful if again else self._ends)
-        return Exchange(ends, want, again) if ends or want is not None else None
+        return Exchange(ends, want, again, self._news) if ends or want is not None else None
 
     def _under_way(self, exchange: Exchange, by: int) -> None:
         self._talking += by
@@ -259,7 +264,7 @@ class Pump:
     async def _have(self, exchange: Exchange) -> Settled:
         while self._lost_requests:
             await self._release(self._lost_requests.pop())
-        ends, want, again = exchange
+        ends, want, again, _ = exchange
         if ends:
             crash_points.passing("settling")
             settled = await self._engine.settle(ends, want, again=again)
@@ -286,7 +291,7 @@ class Pump:
         if exchange.want is not None:
             # Fewer than wanted may only mean that others were at the same rows: look once more.
             self.next_in = settled.next_in
-            if not settled.claims:
+            if not settled.claims and exchange.news == self._news:
                 self._looked_empty.set()
             if self.claiming and not self._quiet:
                 self.executor.offer(settled.claims)
