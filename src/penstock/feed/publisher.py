@@ -155,22 +155,36 @@ class ClientPublisher(Publisher):
         super().__init__(engine)
         self._look_at = 0.0
         self._telling: asyncio.Task[None] | None = None
+        self._unsure: list[tuple[Sequence[NewJob], Sequence[Enqueued]]] = []  # whether anybody wants to know
 
     def added(self, jobs: Sequence[NewJob], answers: Sequence[Enqueued]) -> None:
         """These are in. On the engine's loop; returns at once."""
         if not self.on and time.monotonic() < self._look_at:
             return
-        for job, answer in zip(jobs, answers, strict=True):
-            if not answer.duplicate:
-                self.tell(events.added(job))
+        if self.on:
+            self._tell_of(jobs, answers)
+        else:
+            self._unsure.append((jobs, answers))
         if self._telling is None:
             self._telling = asyncio.create_task(self._tell_all())
 
+    def _tell_of(self, jobs: Sequence[NewJob], answers: Sequence[Enqueued]) -> None:
+        for job, answer in zip(jobs, answers, strict=True):
+            if not answer.duplicate:
+                self.tell(events.added(job))
+
+    async def look(self) -> None:
+        await super().look()
+        unsure, self._unsure = self._unsure, []
+        if self.on:
+            for jobs, answers in unsure:
+                self._tell_of(jobs, answers)
+
     async def _tell_all(self) -> None:
         try:
-            while self._waiting:
+            while self._waiting or self._unsure:
                 await asyncio.sleep(ADDED_WITHIN)
-                if time.monotonic() >= self._look_at:
+                if self._unsure or time.monotonic() >= self._look_at:
                     self._look_at = time.monotonic() + jittered(CLIENTS_LOOK_EVERY)
                     await self.look()
                 await self._try_to_flush()

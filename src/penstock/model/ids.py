@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -14,14 +15,14 @@ SKEW = timedelta(minutes=1)  # between an id's time and its job's creation: two 
 
 def uuid7(unix_ms: int, counter: int, random: int) -> str:
     """Lay out a version-7 UUID: 48 bits of time, 30 of counter, 44 of randomness."""
-    value = (unix_ms & (2**48 - 1)) << 80
-    value |= 0x7 << 76
-    value |= (counter >> 18 & 0xFFF) << 64
-    value |= 0b10 << 62
-    value |= (counter & 0x3FFFF) << RANDOM_BITS
-    value |= random
-    text = f"{value:032x}"
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    low = f"{0b10 << 62 | (counter & 0x3FFFF) << RANDOM_BITS | random:016x}"
+    return f"{_time(unix_ms)}-7{counter >> 18 & 0xFFF:03x}-{low[:4]}-{low[4:]}"
+
+
+@lru_cache(4)
+def _time(unix_ms: int) -> str:
+    text = f"{unix_ms & (2**48 - 1):012x}"
+    return f"{text[:8]}-{text[8:]}"
 
 
 def is_id(text: str) -> bool:

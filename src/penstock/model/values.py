@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from json import encoder
 from math import isfinite
 from types import NoneType
 from typing import Any, NoReturn
@@ -15,7 +17,25 @@ MAX_ARGS_BYTES = 1_048_576
 MAX_RESULT_BYTES = 262_144
 
 _INT_BOUND = 10**MAX_DIGITS
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _encoder() -> Callable[[Any], str]:
+    """Writes what `check` has let pass. The library makes a writer for each value, which takes longer than writing."""
+    writer = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"))
+    make: Any = getattr(encoder, "c_make_encoder", None)
+    if make is None:
+        return writer.encode
+    text: Callable[[str], str] = encoder.encode_basestring  # type: ignore[attr-defined]  # the fast one
+    chunks = make(None, writer.default, text, None, ":", ",", False, False, False)
+    return lambda value: "".join(chunks(value, 0))
+
+
+_encode = _encoder()
+_decode = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
 def dumps(value: Any, limit: int, what: str = "value") -> str:
@@ -38,7 +58,7 @@ def dumps(value: Any, limit: int, what: str = "value") -> str:
 def loads(text: str) -> Any:
     """Read JSON text written by `dumps`; anything else is InvalidValue."""
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return _decode(text)
     except (ValueError, RecursionError) as error:
         raise InvalidValue(f"stored text is not strict JSON: {error}") from None
 
@@ -95,7 +115,3 @@ def _check_number(value: float, where: str) -> None:
             raise ValueTooLarge(f"{where} holds an integer of more than {MAX_DIGITS} digits")
     elif not isfinite(value):
         raise InvalidValue(f"{where} holds {value!r}, which is not JSON")
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")

@@ -143,17 +143,19 @@ class Client:
 
     def _admitted(self, calls: Sequence[Call[Any]], *, lent: bool = False) -> tuple[list[NewJob], bool]:
         """The jobs to put in, and whether the engine may know one of them from an earlier try."""
-        if len({id(call) for call in calls}) != len(calls):
+        if len(set(map(id, calls))) != len(calls):
             raise InvalidOption("the same call is given twice; make one call() per job")
-        for call in calls:
-            if call.task.client is not self:
+        for task in {call.task for call in calls}:
+            if task.client is not self:
                 raise InvalidOption(
-                    f"{call!r} was made by a task of another app; enqueue it with that app, or by its task"
+                    f"a call of {task!r} is one of another app; enqueue it with that app, or by its task"
                 )
+            task.admit()
+        sent = False
+        for call in calls:
             if not lent:
                 call.refuse_order()
-            call.task.admit()
-        sent = any(call.sent for call in calls)
+            sent = sent or call.sent
         for call in calls:
             call.sent = True
         return [call.job for call in calls], sent
