@@ -29,12 +29,12 @@ log = logging.getLogger("penstock.worker")
 
 MAX_SETTLE = 1_000  # settlements in one call
 MAX_SETTLE_BYTES = 4 * 1024 * 1024
-MAX_PREFETCH = 500
+MAX_PREFETCH = 1_000
 PREFETCH_SECONDS = 0.010  # how much work may lie ready when an answer comes; what runs meanwhile is besides
 LONG_EXCHANGE = 0.030  # seconds; a slow engine is no reason to hoard
 MAX_UNSETTLED = 5_000  # ended but not acknowledged; beyond it nothing new is claimed
 EXCHANGES = 2  # at once: while the engine writes one, the handlers fill the next
-WORTH_ANOTHER = 100  # ends that go beside an exchange under way; fewer wait for its answer
+WORTH_ANOTHER = 300  # ends that go beside an exchange under way; fewer wait for its answer
 POLL = 5.0  # seconds between looks at the queues when no wake-up comes
 
 
