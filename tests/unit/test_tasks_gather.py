@@ -63,6 +63,19 @@ async def test_a_lone_call_goes_at_once_and_alone(gatherer: Gatherer, engine: Fa
     assert engine.calls == [(["a"], False)]
 
 
+async def test_callers_that_come_again_as_soon_as_they_are_answered_share_one_call_a_round(
+    gatherer: Gatherer, engine: FakeEngine
+) -> None:
+    async def caller(name: str) -> None:
+        for n in range(5):
+            await gatherer.put(job(f"{name}{n}"), again=False)
+
+    await asyncio.gather(*map(caller, "abcdefghij"))
+    sizes = [len(ids) for ids, _ in engine.calls]
+    assert (sizes[0], sum(sizes)) == (1, 50), "the first goes at once"
+    assert len(sizes) <= 6, "after that each round is one call, and none goes alone before the others"
+
+
 async def test_calls_made_while_one_is_in_flight_share_the_next(
     gatherer: Gatherer, engine: FakeEngine
 ) -> None:

@@ -85,6 +85,7 @@ class _Stream:
         try:
             while self._waiting:
                 await self._send(self._next_batch())
+                await asyncio.sleep(0)  # who was answered just now may come again, and goes with the others
         finally:
             self._flushing = None
             self.idle.set()
