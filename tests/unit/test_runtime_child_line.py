@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -193,3 +195,24 @@ def test_only_the_run_in_hand_hears_the_answer_to_its_errand() -> None:
 def _until(condition: Callable[[], bool]) -> None:
     while not condition():
         time.sleep(0.001)
+
+
+@pytest.mark.parametrize("doing", ["reading", "speaking"])
+def test_a_child_whose_worker_was_killed_ends_without_a_word(
+    doing: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        with contextlib.suppress(BaseException):
+            if doing == "reading":
+                solo_child.Inbox(theirs.makefile("rb")).next_job()
+            while True:
+                solo_child._send(theirs, b"still here")
+        os._exit(9)
+    theirs.close()
+    assert ours.recv(1, socket.MSG_PEEK) if doing == "speaking" else True
+    ours.close()  # with something unread where the child speaks, which resets the line
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
+    assert capfd.readouterr().err == ""

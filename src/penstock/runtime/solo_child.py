@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import sys
 import threading
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from queue import SimpleQueue
 from typing import IO, Any
 
@@ -34,19 +36,27 @@ def main(app_ref: str, fd: int, parent: int, *life: int) -> None:
 def serve(tasks: Mapping[str, Task[..., Any]], line: socket.socket) -> None:
     """Run one job after the other, as they come over the line."""
     inbox = Inbox(line.makefile("rb"))
+    send = partial(_send, line)
     with asyncio.Runner() as runner:
-        line.sendall(pack({"ready": os.getpid()}))
+        send(pack({"ready": os.getpid()}))
         while True:
             message = inbox.next_job()
             claim = _claim_from(message["claim"])
             task = tasks[claim.task]
-            link = ChildLine(claim, task, Terms(*message["terms"]), line.sendall)
+            link = ChildLine(claim, task, Terms(*message["terms"]), send)
             inbox.link = link
             link.begin()
             end = _run(task, claim, link, runner)
             if link.copied:
                 os._exit(0)  # a copy that the handler made and let go on: the job is not its own
             link.end(end)
+
+
+def _send(line: socket.socket, message: bytes) -> None:
+    try:
+        line.sendall(message)
+    except OSError:
+        os._exit(1)  # the worker is gone: its jobs are taken back, and what is said here concerns nobody
 
 
 class Inbox:
@@ -70,8 +80,9 @@ class Inbox:
             self.link.answered(message)
 
     def _read(self) -> None:
-        for line in self._lines:
-            self.hear(unpack(line))
+        with contextlib.suppress(OSError):  # a worker that was killed does not take leave
+            for line in self._lines:
+                self.hear(unpack(line))
         os._exit(1)
 
 

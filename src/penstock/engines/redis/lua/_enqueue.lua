@@ -1,4 +1,4 @@
--- Putting jobs in: see _insert.lua for how they are laid out.
+-- Putting jobs in: see _group.lua for how they are laid out. What is not plain goes by `carefully`.
 
 -- Jobs with nothing but a payload, all at once. False, and nothing is done, where one of them is there already.
 local function insert_all(group, at)
@@ -21,45 +21,22 @@ local function insert_all(group, at)
   return true
 end
 
--- The job that keeps this one from being made: itself from an earlier try, or the holder of its key, as `holder_of`.
-local function in_its_way(job)
-  if call('HEXISTS', JOBS, job.id) == 1 then return job.id end
-  if job.u then return holder_of(job.group.kind .. ':' .. job.u, job.group.now) end
-end
-
 -- Put in what stands in ARGV from `at` to `last`.
 -- Returns place (from 0), id and state, for each that was not created, or is in another state than its delay says.
 local function put_in(at, last, now)
-  local place, to_tie, untied, told, answer = 0, {}, {}, {}, {}
+  local place, care = 0, nil
   while at <= last do
     local group
     group, at = read_group(at, now)
     if group.extras == '' and insert_all(group, at) then
-      at, place = at + 2 * group.size, place + group.size
+      at = at + 2 * group.size
     else
-      for _ = 1, group.size do
-        local job
-        job, at = read_job(group, at)
-        local there, state, debounced = in_its_way(job)
-        if there then
-          holders[job.id] = there
-          if state then ended[there] = state end
-          if debounced and not untied[there] then replace(there, job) end
-          told[#told + 1] = { place, there, state }
-        elseif not insert(job) then
-          to_tie[#to_tie + 1] = job
-          untied[job.id] = true
-          told[#told + 1] = { place, job.id }
-        end
-        place = place + 1
-      end
+      care = carefully()
+      at = care.put(group, at, place)
     end
+    place = place + group.size
   end
-  for _, job in ipairs(to_tie) do tie(job) end
+  if care then return care.finish() end
   write_all()
-  for i, one in ipairs(told) do
-    answer[3 * i - 2], answer[3 * i - 1] = one[1], one[2]
-    answer[3 * i] = one[3] or state_of(one[2], call('HGET', RUNS, one[2]))
-  end
-  return answer
+  return {}
 end

@@ -3,7 +3,7 @@
 -- KEYS 1 prefix
 -- ARGV 1 now or ''; 2 schedule; 3 due and 4 when the tick after it is (us), or ''; 5 overlap: allow, skip or queue;
 --      6 why it is let pass, or ''; what is noted where 7 the run before had not ended, 8 another waits behind it;
---      9 how many ticks are kept; 10… the job or nothing, see _insert.lua; where it may be queued, its last value is
+--      9 how many ticks are kept; 10… the job or nothing, see _group.lua; where it may be queued, its last value is
 --      what there is more of it
 -- Returns the tick, see _schedules.lua; nothing where the schedule is gone, paused, or not due then any more
 --@ _keys
@@ -17,10 +17,13 @@
 --@ _holding
 --@ _finish
 --@ _ties
+--@ _group
 --@ _insert
 --@ _tie
 --@ _standing
 --@ _debounce
+--@ _careful
+local function carefully() return careful end
 --@ _enqueue
 --@ _schedules
 local now, id, due = time_of(ARGV[1]), ARGV[2], ARGV[3]

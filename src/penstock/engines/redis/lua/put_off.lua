@@ -1,7 +1,7 @@
 #!lua
 -- Put a debounced job off, with all that a newcomer brings: refused where memory is full.
 -- KEYS 1 prefix
--- ARGV 1 now or ''; 2… the newcomer, under the id of the one that is put off, see _insert.lua
+-- ARGV 1 now or ''; 2… the newcomer, under the id of the one that is put off, see _group.lua
 -- Returns 1; 0 where that one is not there, or has been claimed: it is left as it is
 --@ _keys
 --@ _base
@@ -12,6 +12,7 @@
 --@ _lines
 --@ _flows
 --@ _holding
+--@ _group
 --@ _insert
 --@ _standing
 --@ _debounce

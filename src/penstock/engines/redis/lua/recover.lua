@@ -1,7 +1,7 @@
 #!lua
 -- Make a new job of each dead letter that has none yet, linked both ways; the key goes over.
 -- KEYS 1 prefix
--- ARGV 1 now or ''; then for each: id of the dead letter, and the new job as a group of one, see _insert.lua
+-- ARGV 1 now or ''; then for each: id of the dead letter, and the new job as a group of one, see _group.lua
 -- Returns id of the job each was recovered as, '' for no such dead letter
 --@ _keys
 --@ _base
@@ -14,6 +14,7 @@
 --@ _holding
 --@ _finish
 --@ _ties
+--@ _group
 --@ _insert
 --@ _letter
 local now, at, answer = time_of(ARGV[1]), 2, {}

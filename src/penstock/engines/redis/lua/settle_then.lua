@@ -2,7 +2,7 @@
 -- As settle.lua, where runs that complete put jobs in: refused as a whole where memory is full.
 -- KEYS 1 prefix
 -- ARGV 1 now or ''; 2… as of settle.lua; after the ends, how many of them put jobs in, and for each: its place (from 1),
---      how many values its jobs take, and those, see _insert.lua; then the want or nothing
+--      how many values its jobs take, and those, see _group.lua; then the want or nothing
 -- Returns as settle.lua
 --@ _keys
 --@ _base
@@ -21,10 +21,13 @@
 local function long_way() return exits end
 --@ _complete
 --@ _claim
+--@ _group
 --@ _insert
 --@ _tie
 --@ _standing
 --@ _debounce
+--@ _careful
+local function carefully() return careful end
 --@ _enqueue
 local now, want_at, followers = time_of(ARGV[1]), 8 + tonumber(ARGV[6]), {}
 for _ = 1, tonumber(ARGV[want_at - 1]) do
