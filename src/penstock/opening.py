@@ -58,7 +58,7 @@ def on_lent(url: str, schema: str, clock: Clock) -> OnLent:
         )
     from penstock.engines.postgres.lent import PostgresOnLent  # noqa: PLC0415 - as above
 
-    return PostgresOnLent(schema, clock)
+    return PostgresOnLent(schema, clock, url)
 
 
 def transactions(

@@ -7,16 +7,18 @@ from contextlib import contextmanager
 
 from penstock.engine import Effect, Settlement
 from penstock.engines.postgres.catalog import catalog
+from penstock.engines.postgres.homes import homes
 from penstock.engines.postgres.new_jobs import as_json, decode
 from penstock.lent import AsyncLent, Dialect, Lent, Value, require
 from penstock.lent.failures import sqlstate
 from penstock.model.clock import Clock
-from penstock.model.errors import AccessRefused, SchemaMissing
+from penstock.model.errors import AccessRefused, InvalidOption, SchemaMissing
 from penstock.model.ids import is_id
 from penstock.model.job import Enqueued, NewJob
 
 _NO_SCHEMA = {"3F000", "42883", "42P01"}  # no such schema, function, table
 _NO_RIGHT = "42501"
+_ELSEWHERE = "PSTCK"  # raised by `at_home`
 
 
 class PostgresOnLent:
@@ -24,7 +26,8 @@ class PostgresOnLent:
 
     dialect: Dialect = "postgresql"
 
-    def __init__(self, schema: str, clock: Clock) -> None:
+    def __init__(self, schema: str, clock: Clock, url: str | None = None) -> None:
+        self._url = url  # None: the connections are the engine's own, and lead there
         self._schema = schema
         self._clock = clock
         self._sql = catalog(schema)
@@ -32,14 +35,16 @@ class PostgresOnLent:
     def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
         require(lent, self.dialect)
         with self._explained():
-            return decode(lent.fetch(self._sql["enqueue_lent"], as_json(jobs), again, self._now()))
+            values = as_json(jobs), again, self._now(), self._home()
+            return decode(lent.fetch(self._sql["enqueue_lent"], *values))
 
     async def aenqueue(
         self, lent: AsyncLent, jobs: Sequence[NewJob], *, again: bool = False
     ) -> list[Enqueued]:
         require(lent, self.dialect)
         with self._explained():
-            return decode(await lent.fetch(self._sql["enqueue_lent"], as_json(jobs), again, self._now()))
+            values = as_json(jobs), again, self._now(), await self._ahome()
+            return decode(await lent.fetch(self._sql["enqueue_lent"], *values))
 
     def settle(self, lent: Lent, end: Settlement) -> bool:
         require(lent, self.dialect)
@@ -54,12 +59,19 @@ class PostgresOnLent:
     def once(self, lent: Lent, effect: Effect) -> bool:
         require(lent, self.dialect)
         with self._explained():
-            return bool(lent.fetch(self._sql["once_lent"], *effect, self._now())[0][0])
+            return bool(lent.fetch(self._sql["once_lent"], *effect, self._now(), self._home())[0][0])
 
     async def aonce(self, lent: AsyncLent, effect: Effect) -> bool:
         require(lent, self.dialect)
         with self._explained():
-            return bool((await lent.fetch(self._sql["once_lent"], *effect, self._now()))[0][0])
+            values = *effect, self._now(), await self._ahome()
+            return bool((await lent.fetch(self._sql["once_lent"], *values))[0][0])
+
+    def _home(self) -> str | None:
+        return None if self._url is None else homes.name(self._url, self._schema)
+
+    async def _ahome(self) -> str | None:
+        return None if self._url is None else await homes.aname(self._url, self._schema)
 
     def _end(self, end: Settlement) -> tuple[Value, ...]:
         outcome, then = end.outcome, as_json(end.then) if end.then else None
@@ -81,6 +93,12 @@ class PostgresOnLent:
                     f"the database of this connection has no schema {self._schema!r} that fits: run "
                     "`penstock migrate`; or, where your jobs live in another database, give the app "
                     f"outbox=…: {_first_line(error)}"
+                ) from error
+            if sqlstate(error) == _ELSEWHERE:
+                raise InvalidOption(
+                    "this connection is to another database than that of the jobs: a transaction cannot span "
+                    "both. Roll this one back, and lend a connection to the jobs' own database; or give the "
+                    "app outbox=…, the database of your own tables"
                 ) from error
             if sqlstate(error) == _NO_RIGHT:
                 raise AccessRefused(
