@@ -39,7 +39,7 @@ async def test_a_block_that_takes_too_long_is_undone_while_it_waits(shop: Shop) 
             await tx.execute(shop.insert, (n,))
             if ctx.attempt == 1:
                 # Somebody else can write although the block is open: it has been taken away.
-                await shop.mail.aenqueue(n=1)
+                await shop.app.engine.set_paused("elsewhere", True)
                 with pytest.raises(TransactionTooLong):
                     await tx.execute(shop.insert, (n,))
                 with pytest.raises(TransactionTooLong):
@@ -50,6 +50,34 @@ async def test_a_block_that_takes_too_long_is_undone_while_it_waits(shop: Shop) 
     await shop.run()
     assert [type(error) for error in shop.errors] == [TransactionTooLong]
     assert ((await shop.look(job.id)).state, await shop.charges()) == (State.COMPLETED, [7])
+
+
+@pytest.mark.parametrize("shop", ["sqlite", "memory"], indirect=True)
+@pytest.mark.parametrize("kind", ["async", "sync"])
+async def test_what_would_wait_for_the_transaction_around_it_is_refused_at_once(
+    shop: Shop, kind: str
+) -> None:
+    async def do(ctx: Context, n: int) -> None:
+        async with ctx.transaction() as tx:
+            await tx.execute(shop.insert, (n,))
+            with pytest.raises(InvalidOption, match=r"ctx\.enqueue"):
+                await shop.mail.aenqueue(n=n)
+            with pytest.raises(InvalidOption, match=r"ctx\.enqueue"):
+                await asyncio.create_task(shop.app.aenqueue_many([shop.mail.call(n=n)]))
+        await shop.mail.aenqueue(n=n)
+
+    def do_sync(ctx: SyncContext, n: int) -> None:
+        with ctx.transaction() as tx:
+            tx.execute(shop.insert, (n,))
+            with pytest.raises(InvalidOption, match=r"ctx\.enqueue"):
+                shop.mail.enqueue(n=n)
+        shop.mail.enqueue(n=n)
+
+    shop.do = do if kind == "async" else do_sync
+    await (shop.pay if kind == "async" else shop.pay_sync).aenqueue()
+    await shop.run()
+    (queue,) = await shop.app.engine.queues()
+    assert (shop.errors, queue.counts[State.COMPLETED]) == ([], 2)
 
 
 @on_sqlite

@@ -17,6 +17,7 @@ from penstock.tasks.gather import in_groups
 from penstock.tasks.handle import JobHandle
 from penstock.tasks.home import Opened, Work
 from penstock.tasks.transacting import Transacting
+from penstock.tasks.transaction import refuse_waiting_for_itself
 from penstock.telemetry import events, tracing
 
 R = TypeVar("R")
@@ -143,6 +144,8 @@ class Client:
 
     def _admitted(self, calls: Sequence[Call[Any]], *, lent: bool = False) -> tuple[list[NewJob], bool]:
         """The jobs to put in, and whether the engine may know one of them from an earlier try."""
+        if not lent:
+            refuse_waiting_for_itself(self.transacting)
         if len(set(map(id, calls))) != len(calls):
             raise InvalidOption("the same call is given twice; make one call() per job")
         for task in {call.task for call in calls}:

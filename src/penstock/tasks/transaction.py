@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from penstock.tasks.transacting import Recording, Settling, Transacting
 
 _UNSET: Any = object()
+_begun: ContextVar[BaseTransaction | None] = ContextVar("penstock_transaction", default=None)
 
 
 class BaseTransaction:
@@ -52,6 +54,7 @@ class BaseTransaction:
 
     def _begun(self) -> None:
         self.is_open = True
+        _begun.set(self)
         crash_points.passing("transaction-begun")
 
     def _accepted(self, accepted: bool) -> None:
@@ -63,6 +66,10 @@ class BaseTransaction:
         crash_points.passing("transaction-committed")
         self.committed = True
         self._link.committed(answered=self._result is not _UNSET)
+
+    def keeps_waiting(self, transacting: Transacting) -> bool:
+        """Whether what these jobs' database is asked for beside it has to wait for its end."""
+        return self.is_open and transacting is self._transacting and self._lent.dialect == "sqlite"
 
     def _refuse_statement(self) -> InvalidOption:
         if self.is_open:
@@ -200,6 +207,17 @@ class Transaction(BaseTransaction):
     async def _undo(self) -> None:
         with suppress(Exception):
             await _done((self._own or self._lent).rollback())
+
+
+def refuse_waiting_for_itself(transacting: Transacting) -> None:
+    """InvalidOption inside a transaction that keeps the jobs' whole database from being written."""
+    transaction = _begun.get()
+    if transaction is not None and transaction.keeps_waiting(transacting):
+        raise InvalidOption(
+            "this would wait for the ctx.transaction() around it, which holds the jobs' file: put the job in "
+            "together with the work by ctx.enqueue(task.call(…)), or by using(connection=tx.connection); "
+            "or do it after the block"
+        )
 
 
 def blocking(connection: Any) -> Lent:
