@@ -63,8 +63,8 @@ async def _no_engine(_url: str, _schema: str) -> Any:
     raise EngineUnavailable("away")
 
 
-def make_supervisor(processes: int = 1) -> Supervisor:
-    return Supervisor(SupervisorOptions(app_ref="shop:app", processes=processes), _no_engine)
+def make_supervisor(processes: int = 1, *, stays: bool = False) -> Supervisor:
+    return Supervisor(SupervisorOptions(app_ref="shop:app", processes=processes, stays=stays), _no_engine)
 
 
 async def until_born(fake: type[FakeSupervised], count: int) -> None:
@@ -92,6 +92,31 @@ async def test_a_worker_that_ends_is_replaced(fake: type[FakeSupervised]) -> Non
     boss.stop()
     assert await running == 0
     assert fake.born[4].drained == [True]
+
+
+async def test_one_that_stays_waits_for_other_code_where_its_worker_was_dismissed(
+    fake: type[FakeSupervised],
+) -> None:
+    fake.lives = ["dismissed"]
+    boss = make_supervisor(stays=True)
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 1)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert (running.done(), len(fake.born)) == (False, 1)
+    await boss.restart()
+    await until_born(fake, 2)
+    boss.stop()
+    assert await running == 0
+
+
+async def test_one_that_stays_ends_when_it_is_told_to(fake: type[FakeSupervised]) -> None:
+    fake.lives = ["dismissed"]
+    boss = make_supervisor(stays=True)
+    running = asyncio.create_task(boss.run())
+    await until_born(fake, 1)
+    boss.stop()
+    assert (await running, len(fake.born)) == (0, 1)
 
 
 async def test_a_worker_that_an_operator_stopped_is_not_replaced_and_the_last_one_ends_the_supervisor(

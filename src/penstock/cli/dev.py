@@ -50,6 +50,7 @@ def dev(
         wishes=wishes if concurrency is None else wishes | {"slots": concurrency},
         log_level=log_level.upper(),
         log_format=known_format(log_format),
+        stays=True,  # with the dashboard, in which somebody may have stopped the worker
     )
     relay = None if penstock.settings.outbox is None else penstock.relay()
     with open_door(port) or contextlib.nullcontext() as door:

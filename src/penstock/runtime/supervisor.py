@@ -34,6 +34,7 @@ class SupervisorOptions:
     wishes: dict[str, Any] = field(default_factory=dict)  # what the command line asks of the app
     log_level: str = "INFO"
     log_format: LogFormat = "console"
+    stays: bool = False  # also where all workers were dismissed: others begin when the code changes
 
 
 class Supervisor:
@@ -83,9 +84,12 @@ class Supervisor:
         while not self._stopping.is_set():
             anew = self._anew
             worker = await self._live_one()
-            if worker.dismissed:
+            if worker.dismissed and not self._options.stays:
                 log.info("an operator has stopped that worker; no other is started in its place")
                 return
+            if worker.dismissed:
+                log.info("an operator has stopped that worker; another is started when the code changes")
+                await anew.wait()
             at_once = worker.ended_well or worker.worked >= STEADY
             if at_once or await _within(anew, backoff.next()):
                 backoff.reset()
