@@ -113,7 +113,7 @@ async def test_many_dead_letters(looking: Looking) -> None:
     await drain(looking)
     assert await looking.look() == [
         "[critical] Queue email error rate: 100% (error_rate_high)",
-        "[critical] Job fail in email failed: 101 in the last minute (system_failure) (job_failures)",
+        "[critical] Runs of fail in email failed: 101 in the last minute (system_failure) (job_failures)",
         "[warning] Dead letter queue size: 101 (dlq_threshold)",
     ]
     assert len(looking.sink.calls) == 1  # together
@@ -180,12 +180,12 @@ async def test_a_failure_is_told_as_loud_as_its_class_and_louder_when_a_worse_on
     await fail.aenqueue(how="plainly")
     await drain(looking)
     assert await looking.look() == [
-        "[error] Job fail in email failed: 1 in the last minute (logic_error) (job_failures)"
+        "[error] Runs of fail in email failed: 1 in the last minute (logic_error) (job_failures)"
     ]
     await fail.aenqueue(how="badly")
     await drain(looking)
     assert await looking.look(31) == [
-        "[critical] Job fail in email failed: 2 in the last minute (system_failure) (job_failures)"
+        "[critical] Runs of fail in email failed: 2 in the last minute (system_failure) (job_failures)"
     ]
     assert [line[:10] for line in await looking.until_over()] == ["[resolved]"]
 
@@ -200,7 +200,7 @@ async def test_a_failed_run_that_is_tried_again_is_told_by_its_class(
     await looking.app.tasks["stumble"].aenqueue(failure_class=code)
     await drain(looking)
     lines = await looking.look()
-    expected = f"Job stumble in email failed: 1 in the last minute ({BY_CODE[code]}) (job_failures)"
+    expected = f"Runs of stumble in email failed: 1 in the last minute ({BY_CODE[code]}) (job_failures)"
     assert lines == ([] if told is None else [told + expected])
 
 
@@ -298,7 +298,7 @@ async def test_a_job_that_the_engine_itself_ended_is_told_of(looking: Looking) -
     looking.clock.advance(11)
     assert len(await engine.expire(10)) == 1
     assert await looking.look() == [
-        "[error] Job send in email failed: 1 in the last minute (upstream-missing) (job_failures)"
+        "[error] Runs of send in email failed: 1 in the last minute (upstream-missing) (job_failures)"
     ]
 
 
@@ -307,5 +307,5 @@ async def test_a_job_that_used_up_its_attempts_on_passing_errors_is_told_of(look
     await looking.app.tasks["stumble"].using(retry=Retry.none()).aenqueue(failure_class="ECONNRESET")
     await drain(looking)
     assert await looking.look() == [
-        "[error] Job stumble in email failed: 1 in the last minute (transient) (job_failures)"
+        "[error] Runs of stumble in email failed: 1 in the last minute (transient) (job_failures)"
     ]

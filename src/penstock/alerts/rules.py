@@ -142,7 +142,7 @@ BUILT_IN: dict[str, Rule] = {
             "job_failures",
             "failures > 0",
             BY_FAILURE,
-            "Job {{job_name}} in {{queue}} failed: {{failures}} in the last minute ({{failure_class}})",
+            "Runs of {{job_name}} in {{queue}} failed: {{failures}} in the last minute ({{failure_class}})",
         ),
         _built_in(
             "schedule_not_fired",
