@@ -50,7 +50,7 @@ async function ask<T>(method: string, path: string, query: Query, body?: unknown
       credentials: "same-origin",
     });
   } catch {
-    throw new ApiError(0, "unreachable", "The service does not answer. Is `penstock serve` running?");
+    throw new ApiError(0, "unreachable", "The service does not answer. Is it running (penstock serve, or penstock dev)?");
   }
   if (response.status === 204) return undefined as T;
   const text = await response.text();
