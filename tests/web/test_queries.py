@@ -32,9 +32,7 @@ def _unknown(name: str) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize(
-    ("route", "method"), STRICT, ids=[_named(route, method) for route, method in STRICT]
-)
+@pytest.mark.parametrize(("route", "method"), STRICT, ids=[_named(route, method) for route, method in STRICT])
 async def test_every_route_refuses_a_parameter_that_it_does_not_declare(
     shop: Shop, route: GuardedRoute, method: str
 ) -> None:

@@ -5,15 +5,13 @@ What is passed over where it is misspelled would make a filter match everything.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
 from fastapi.dependencies.models import Dependant
 from starlette.requests import Request
 
-from penstock.web.refusals import Field, invalid
+from penstock.web.refusals import Field, invalid, tellable
 
-_TELLABLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}")
 _PROBLEM = "is not a parameter of this request"
 
 
@@ -33,11 +31,6 @@ def check_query(request: Request, known: Collection[str], free: str | None = Non
         if name not in known and (free is None or not name.startswith(free))
     ]
     if unknown:
-        places = dict.fromkeys(_place(name) for name in unknown)
+        places = dict.fromkeys(tellable(name, "query") for name in unknown)
         told = [Field(place, _PROBLEM) for place in places]
         raise invalid(f"{told[0].field}: {_PROBLEM}", *told)
-
-
-def _place(name: str) -> str:
-    """The name as it was sent, unless it is none that a parameter could have."""
-    return name if _TELLABLE.fullmatch(name) else "query"
