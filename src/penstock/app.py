@@ -19,11 +19,19 @@ from penstock.engine import Engine, Finding, Level
 from penstock.feed.reader import Feed
 from penstock.health import Health, HealthCheck, Thresholds, unreachable
 from penstock.model.clock import Clock, EngineClock
-from penstock.model.errors import Duration, EngineError, InvalidOption, OutcomeUnknown, in_seconds
+from penstock.model.errors import (
+    Duration,
+    EngineError,
+    EngineUnavailable,
+    InvalidOption,
+    OutcomeUnknown,
+    in_seconds,
+)
 from penstock.model.limits import NO_LIMIT
 from penstock.model.names import check_schema
 from penstock.opening import make_engine, on_lent, open_engine
 from penstock.ops import Diagnosis, Ops
+from penstock.ops_answers import away
 from penstock.outbox.box import Outbox
 from penstock.relaying import Relaying
 from penstock.runtime.host import WorkerHost
@@ -146,14 +154,19 @@ class Penstock(Declaring, Enqueueing, Scheduling, Tabling, Hooking, Relaying):
 
         Also whether the channels of alerts can be reached: with `send_alerts` each of them gets a message.
         """
-        engine = make_engine(self.url, self.schema, self._clock, self._ledger)
-        try:
-            found = await engine.examine()
-        finally:
-            await engine.close()
+        found = await self._examine_engine()
         if self._outbox is not None:
             found = [*found, await self._outbox.examine()]
         return Diagnosis([*found, *await self._examine_alerts(send=send_alerts)], self.settings.accepted)
+
+    async def _examine_engine(self) -> list[Finding]:
+        engine = make_engine(self.url, self.schema, self._clock, self._ledger)
+        try:
+            return await engine.examine()
+        except EngineUnavailable as error:
+            return [away(error)]
+        finally:
+            await engine.close()
 
     async def _examine_alerts(self, *, send: bool) -> list[Finding]:
         try:

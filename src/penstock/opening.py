@@ -39,6 +39,7 @@ def _with_ledger(url: str, schema: str, clock: Clock, ledger: str) -> Engine:
 
         database = SqliteLedger(sqlite_path(ledger), schema, clock)
     else:
+        import penstock.engines.postgres  # noqa: F401, PLC0415 - says what to install where the driver is missing
         from penstock.ledger.postgres import PostgresLedger  # noqa: PLC0415 - as above
 
         database = PostgresLedger(ledger, schema, clock)

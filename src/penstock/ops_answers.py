@@ -11,6 +11,8 @@ from penstock.model.job import DeadLetter, Job
 from penstock.model.limits import NO_LIMIT, Limit
 from penstock.model.states import State
 
+UNREACHABLE = "unreachable"
+
 
 class Retried(NamedTuple):
     """What retrying a job did: made a delayed one due now, or recovered a failed one as a new job."""
@@ -62,12 +64,23 @@ class QueueRow:
     workers: int = 0  # alive, that claim from it
 
 
+def away(error: Exception) -> Finding:
+    """What is found where the engine does not answer."""
+    advice = "start it, or mend its address in the URL"
+    return Finding(UNREACHABLE, Level.UNUSABLE, f"{error}; {advice}")
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """What a look at the engine found, and which of its dangers are accepted."""
 
     findings: Sequence[Finding]
     accepted: frozenset[str] = frozenset()
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether the engine could not be looked at."""
+        return any(finding.name == UNREACHABLE for finding in self.findings)
 
     @property
     def refused(self) -> list[Finding]:

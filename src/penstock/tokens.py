@@ -97,6 +97,8 @@ class Tokens:
             "max_waiting": max_waiting,
         }
         ttl = None if expires_in is None else in_seconds("expires_in", expires_in)
+        if ttl == 0:
+            raise InvalidOption("expires_in must be more than 0 seconds; leave it out for a token that stays")
         if len(await self.tokens()) >= MOST:
             raise InvalidOption(f"there are {MOST:,} tokens already; revoke some")
         token_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)

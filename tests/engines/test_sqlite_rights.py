@@ -83,6 +83,9 @@ async def test_a_file_that_is_no_database_is_told_by_doctor_too(folder):
     found = {f.name: f for f in await SqliteEngine(str(path)).examine()}
     assert found["schema"].level is Level.UNUSABLE
     assert "not a database" in found["schema"].text
+    with pytest.raises(EngineError, match="not a database"):
+        await SqliteEngine(str(path)).migrate()
+    assert [each.name for each in folder.iterdir()] == ["jobs.db"]
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE])

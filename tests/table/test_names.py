@@ -176,3 +176,12 @@ def test_a_table_is_declared_once_unless_it_is_named(app: Penstock) -> None:
 def test_an_option_that_there_is_not_is_refused_by_its_name(books: Books) -> None:
     with pytest.raises(InvalidOption, match="no option 'bach'"):
         books.declare(migrate=False, bach=5)
+
+
+@pytest.mark.parametrize("name", ["penstock_jobs", "sqlite_master", "SQLite_sequence", "pg_class"])
+def test_tables_of_ours_and_of_the_database_are_refused_when_they_are_declared(name: str) -> None:
+    app = Penstock("sqlite:///jobs.db")
+    with pytest.raises(InvalidOption, match="name a table of yours"):
+        app.table(name)(receipt)
+    with pytest.raises(InvalidOption, match="name a table of yours"):
+        app.table("invoices", output=name, source_column="invoice_id")(receipt)

@@ -133,6 +133,10 @@ async def test_an_async_connection_leaves_only_the_async_twin(
 ) -> None:
     using = shop.add.using(connection=awaited)
     assert not hasattr(using, "enqueue")
+    with pytest.raises(AttributeError, match="aenqueue"):
+        using.enqueue(1)  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="no attribute 'send'"):
+        using.send  # type: ignore[attr-defined]  # noqa: B018
     job = await using.using(priority="high").aenqueue(1)
     await awaited.commit()
     async with shop.app:

@@ -9,6 +9,7 @@ from cli_kit import Run, runner  # noqa: F401 - fixtures
 
 from penstock.engine import Finding, Level
 from penstock.engines.sqlite.engine import SqliteEngine
+from penstock.model.errors import EngineUnavailable
 
 EVICTS = Finding("eviction", Level.UNSAFE, "keys may be evicted")
 NO_SCHEMA = Finding("schema", Level.UNUSABLE, "run `penstock migrate`")
@@ -63,3 +64,20 @@ def test_a_warning_counts_only_where_asked(run: Run, found: list[Finding]) -> No
     found[:] = [SLOW]
     assert run("doctor").code == 0
     assert run("doctor", "--strict").code == 1
+
+
+def test_an_engine_that_is_away_is_a_finding_with_its_advice(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(_: SqliteEngine) -> list[Finding]:
+        raise EngineUnavailable("cannot connect to db:5432/jobs: connection refused")
+
+    monkeypatch.setattr(SqliteEngine, "examine", away)
+    said = run("doctor")
+    told = " ".join(said.out.split())
+    assert (said.code, said.err) == (3, "")
+    assert "unreachable cannot connect to db:5432/jobs: connection refused; start it, or mend" in told
+    assert "Workers refuse" not in told
+    found = run("doctor", "--json")
+    assert (found.code, found.json["safe"]) == (3, False)
+    assert found.json["findings"][0]["name"] == "unreachable"

@@ -51,3 +51,14 @@ def test_a_page_says_how_to_ask_for_the_next(run: Run) -> None:
 
 def test_no_effects_teaches_where_they_may_be(run: Run) -> None:
     assert "--database URL" in " ".join(run("effects").out.split())
+
+
+def test_without_an_outbox_it_says_what_to_name_instead(run: Run) -> None:
+    said = run("effects", "plan")
+    assert said.code == 2
+    assert "--database URL, or the kind of SQL, --dialect postgresql or sqlite" in " ".join(said.err.split())
+    assert "create table" in run("effects", "plan", "--dialect", "sqlite").out
+    for verb in ("apply", "prune"):
+        told = " ".join(run("effects", verb).err.split())
+        assert "--database URL" in told
+        assert "--dialect" not in told

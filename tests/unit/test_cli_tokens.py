@@ -7,7 +7,8 @@ import getpass
 import pytest
 from cli_kit import Run, dead_letter, loaded_shop, runner  # noqa: F401 - fixtures
 
-from penstock import Penstock
+from penstock import InvalidOption, Penstock
+from penstock.model.access import Scope
 
 
 def test_a_token_is_made_listed_and_revoked(run: Run) -> None:
@@ -27,6 +28,15 @@ def test_a_token_that_cannot_be_is_refused(run: Run) -> None:
     assert run("token", "create", "ci", "-s", "read").code == 2
     assert run("token", "create", "ci", "-s", "everything", "--owner", "ana").code == 2
     assert run("token", "create", "ci", "--owner", "ana").code == 2
+
+
+async def test_a_token_that_would_be_over_at_once_is_refused_by_the_option(run: Run, shop: Penstock) -> None:
+    said = run("token", "create", "ci", "-s", "read", "--owner", "ana", "--expires", "0")
+    assert said.code == 2
+    assert "--expires must be more than 0" in said.err
+    async with shop:
+        with pytest.raises(InvalidOption, match="expires_in must be more than 0"):
+            await shop.ops.tokens.create("ci", [Scope.READ], "ana", expires_in=0)
 
 
 def test_what_is_done_by_command_is_in_the_audit_log_with_the_user(run: Run, dead: str) -> None:

@@ -20,6 +20,8 @@ from penstock.tasks.loading import find_ref, load_app
 
 T = TypeVar("T")
 
+EXIT_UNAVAILABLE = 3  # the engine cannot be reached; try again
+
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 
 AppOption = Annotated[

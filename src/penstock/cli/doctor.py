@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from penstock.cli.common import AppOption, JsonOption, load
+from penstock.cli.common import EXIT_UNAVAILABLE, AppOption, JsonOption, load
 from penstock.cli.output import print_json, print_table, say
 from penstock.engine import Finding, Level
 from penstock.ops import Diagnosis
@@ -36,7 +36,8 @@ def doctor(
 
     Also whether the channels of alerts can be reached; no message is sent, unless asked for.
 
-    Ends with 1 where a worker would refuse to start; with --strict also where there is a warning.
+    Ends with 1 where a worker would refuse to start, 3 where the engine cannot be reached; with --strict
+    also with 1 where there is a warning.
     """
     penstock = load(app)
     found = asyncio.run(penstock.examine(send_alerts=send_alerts))
@@ -46,8 +47,12 @@ def doctor(
         say(f"Penstock on {penstock.safe_url}")
         rows = [_row(finding) for finding in found.findings]
         print_table(("", "what", "finding"), rows, "Nothing to see.", whole=True)
-        if found.refused:
+        if found.unreachable:
+            say("Nothing more is known of it until it can be reached.", "red")
+        elif found.refused:
             say(f"Workers refuse to start. {_what_to_do(found)}", "red")
+    if found.unreachable:
+        sys.exit(EXIT_UNAVAILABLE)
     if found.refused or (strict and not found.clean):
         sys.exit(EXIT_UNSAFE)
 

@@ -12,6 +12,7 @@ from penstock.cli.common import AppOption, JsonOption, LimitOption, TaskOption, 
 from penstock.cli.outbox import DialectOption, dialect_named
 from penstock.cli.output import ago, counted, print_json, print_plain, print_table, say
 from penstock.engine import EffectFilter, EffectName, EffectRecord
+from penstock.model.errors import InvalidOption
 from penstock.outbox.effects_table import EffectsTable
 from penstock.outbox.tables import plan_effects
 
@@ -73,7 +74,8 @@ def list_effects(
 def plan(app: AppOption = None, database: DatabaseOption = None, dialect: DialectOption = None) -> None:
     """Print the SQL that makes the table, for a migration of your own."""
     chosen = None if dialect is None else dialect_named(dialect)
-    print_plain(_table(app, database).plan() if chosen is None else plan_effects(chosen))
+    or_else = ", or the kind of SQL, --dialect postgresql or sqlite"
+    print_plain(_table(app, database, or_else).plan() if chosen is None else plan_effects(chosen))
 
 
 @effects.command("apply")
@@ -95,8 +97,11 @@ def prune(app: AppOption = None, database: DatabaseOption = None, as_json: JsonO
     say(f"Removed {counted(removed, 'record')} from {table.safe_url}.")
 
 
-def _table(app: str | None, database: str | None) -> EffectsTable:
-    return EffectsTable(load(app).outbox.url if database is None else database)
+def _table(app: str | None, database: str | None, or_else: str = "") -> EffectsTable:
+    url = load(app).settings.outbox if database is None else database
+    if url is None:
+        raise InvalidOption(f"this app has no outbox: name your database, --database URL{or_else}")
+    return EffectsTable(url)
 
 
 def _row(effect: EffectRecord) -> tuple[str, ...]:

@@ -33,13 +33,13 @@ from penstock.cli import (
     work,
     workers,
 )
+from penstock.cli.common import EXIT_UNAVAILABLE
 from penstock.cli.output import OutputError, complain, flush, say
 from penstock.model.errors import ActionRefused, EngineUnavailable, JobNotFound, PenstockError
 from penstock.runtime.child import described
 
 EXIT_REFUSED = 1  # what was asked could not be done: no such job, wrong state
 EXIT_USAGE = 2  # the command, the app or a setting is wrong
-EXIT_UNAVAILABLE = 3  # the engine cannot be reached; try again
 EXIT_INTERRUPTED = 130
 EXIT_BUG = 70  # something that should not have happened
 

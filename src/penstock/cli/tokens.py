@@ -19,6 +19,7 @@ from penstock.cli.common import (
 )
 from penstock.cli.output import ago, print_json, print_table, say
 from penstock.model.access import Scope
+from penstock.model.errors import InvalidOption
 from penstock.tokens import Token
 
 HELP = "Make, list and revoke tokens for the HTTP API."
@@ -53,6 +54,8 @@ def create(
 ) -> None:
     """Make a token. It is shown once, and kept only as a hash."""
     expires_in = None if expires is None else seconds(expires)
+    if expires_in == 0:
+        raise InvalidOption("--expires must be more than 0; leave it out for a token that stays")
     made = with_ops(
         app,
         lambda ops: ops.tokens.create(

@@ -38,7 +38,14 @@ def _encoder() -> Callable[[Any], str]:
 
 
 _encode = _encoder()
-_decode = json.JSONDecoder(parse_constant=_no_constant).decode
+
+
+def decoder(object_of: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Callable[[str], Any]:
+    """Reads strict JSON; `object_of` makes the objects."""
+    return json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=object_of).decode
+
+
+_decode = decoder()
 
 
 def dumps(value: Any, limit: int, what: str = "value") -> str:
@@ -58,10 +65,10 @@ def dumps(value: Any, limit: int, what: str = "value") -> str:
     return text
 
 
-def loads(text: str) -> Any:
+def loads(text: str, decode: Callable[[str], Any] = _decode) -> Any:
     """Read JSON text written by `dumps`; anything else is InvalidValue."""
     try:
-        return _decode(text)
+        return decode(text)
     except (ValueError, RecursionError) as error:
         raise InvalidValue(f"stored text is not strict JSON: {error}") from None
 

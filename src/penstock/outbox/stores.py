@@ -13,6 +13,7 @@ def make_store(url: str, clock: Clock, destination: str) -> Store:
         from penstock.outbox.sqlite import SqliteStore  # noqa: PLC0415 - only the driver in use
 
         return SqliteStore(sqlite_path(url), clock, destination)
+    import penstock.engines.postgres  # noqa: F401, PLC0415 - says what to install where the driver is missing
     from penstock.outbox.postgres import PostgresStore  # noqa: PLC0415 - as above
 
     return PostgresStore(url, clock, destination)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from penstock.model.errors import InvalidOption, in_seconds
 from penstock.model.failure import Classifier
 from penstock.model.retry import Retry
-from penstock.table.names import check_identifier, check_word
+from penstock.table.names import check_identifier, check_table, check_word
 from penstock.table.options import TableOptions, completed
 from penstock.tasks.inherit import MAX_SLOTS, count
 from penstock.tasks.urls import check_url, in_memory, is_redis, is_sqlite
@@ -90,7 +90,8 @@ class Table:
     def __post_init__(self) -> None:
         for what in ("name", "table", "schema", "output", "source_column"):
             if (name := getattr(self, what)) is not None or what in ("name", "table"):
-                _put(self, what, check_identifier(what, name))
+                check = check_table if what in ("table", "output") else check_identifier
+                _put(self, what, check(what, name))
         if (self.output is None) != (self.source_column is None):
             raise InvalidOption("output= and source_column= go together: the column that names the row")
         if self.output == self.table:

@@ -8,6 +8,7 @@ from hashlib import sha256
 from penstock.model.errors import InvalidOption
 
 MAX_NAME = 63  # PostgreSQL cuts longer ones off without a word
+_TAKEN = ("penstock_", "sqlite_", "pg_")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ \-]*", re.ASCII)
 
@@ -20,6 +21,17 @@ def check_identifier(what: str, name: str) -> str:
             f"no digit first, at most {MAX_NAME}"
         )
     return str.__str__(name)  # a subclass may write itself otherwise
+
+
+def check_table(what: str, name: str) -> str:
+    """A table of the user's: none of ours, and none of the database's own."""
+    name = check_identifier(what, name)
+    if name.lower().startswith(_TAKEN):
+        raise InvalidOption(
+            f"{what} {_shown(name)} is not allowed: names that begin with {', '.join(_TAKEN)} are Penstock's "
+            "and the databases' own; name a table of yours"
+        )
+    return name
 
 
 def check_word(what: str, word: str) -> str:

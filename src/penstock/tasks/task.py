@@ -262,6 +262,11 @@ class Task(Sendable[P, R]):
         """The seconds that a run of a job with these stored options may take; None: no limit."""
         return self.timeout if options is None else nearest(overrides.read(options).timeout, self.timeout)
 
+    @property
+    def needs_key(self) -> bool:
+        """Whether a call must bring the key that it is unique by."""
+        return self._key is None and self._plan.window is not RECORD
+
     def make(self, plan: Plan, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call[R]:
         """A call of this task that travels by `plan`."""
         text, values = self._encode(args, kwargs)

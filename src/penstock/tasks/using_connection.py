@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Generic, NoReturn, ParamSpec, Self, TypeVar, Unpack
 
 from penstock.lent import AsyncLent, Lent
 
@@ -30,6 +30,15 @@ class UsingAsyncConnection(Generic[P, R]):
     def using(self, **options: Unpack[Options]) -> Self:
         """The same with other options for the calls made through it; what is not given stays."""
         return type(self)(self._task.using(**options), self._connection)
+
+    if not TYPE_CHECKING:  # for whom there is no such thing
+
+        def __getattr__(self, name: str) -> NoReturn:
+            if name == "enqueue":
+                raise AttributeError(
+                    "this connection is async, and so is putting jobs in on it: await ….aenqueue(…)"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 class UsingConnection(UsingAsyncConnection[P, R]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +11,8 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from penstock.model.errors import InvalidValue, ValueTooLarge
-from penstock.model.values import check, loads
-from penstock.web.refusals import Field, Refusal, invalid
+from penstock.model.values import check, decoder, loads
+from penstock.web.refusals import Field, Refusal, invalid, tellable
 
 MOST_FIELDS = 100  # of a request; to tell what is wrong with each of very many takes long
 
@@ -45,10 +46,24 @@ class QuickHeaders(Headers):
         return isinstance(key, str) and key.lower() in self._values
 
 
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Programs do not agree on which of two counts."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        times = Counter(key for key, _ in pairs)
+        field = tellable(next(key for key in times if times[key] > 1), "body")
+        raise invalid(f"{field}: {_TWICE}", Field(field, _TWICE))
+    return made
+
+
+_TWICE = "is given more than once"
+_decode = decoder(_each_key_once)
+
+
 def strict(body: bytes) -> Any:
     """The value that a body holds; Refusal where it is not strict JSON."""
     try:
-        value = loads(body.decode())
+        value = loads(body.decode(), _decode)
         check(value, "body")
     except ValueTooLarge as error:
         raise invalid("the body is nested too deeply, or holds a number of too many digits") from error

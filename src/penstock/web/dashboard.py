@@ -32,13 +32,13 @@ def register(service: FastAPI) -> None:
     service.get(f"{AT}/{{path:path}}", **options)(page)
 
 
-@needs(None)
+@needs(None, free="")
 async def front(request: Request) -> Response:
     """Whoever comes with a browser is shown the dashboard."""
     return RedirectResponse(f"{_prefix(request)}{AT}/", status_code=307)
 
 
-@needs(None)
+@needs(None, free="")
 async def page(request: Request) -> Response:
     """The one page: it shows nothing that it has not asked of the API."""
     made = _manifest()
@@ -47,7 +47,7 @@ async def page(request: Request) -> Response:
     return HTMLResponse(_page(_prefix(request), made), headers={"Content-Security-Policy": POLICY})
 
 
-@needs(None)
+@needs(None, free="")
 async def asset(name: str) -> Response:
     """The script or the style; by their names, which are in the manifest, and nothing else."""
     made = _manifest() or {}

@@ -18,6 +18,7 @@ from penstock.model.errors import PenstockError
 from penstock.web.bodies import StrictRequest
 from penstock.web.doorway import Doorway
 from penstock.web.guard import need_of
+from penstock.web.queries import check_query
 from penstock.web.refusals import Field, Refusal, invalid, on_penstock_error, on_validation_error
 from penstock.web.routes.enqueue import enqueue
 from penstock.web.shapes.fields import Text
@@ -49,6 +50,7 @@ async def _answer(request: Request, queue: str) -> Response:
     doorway: Doorway = request.app.state.doorway
     try:
         await doorway.admit(request, _NEED)
+        check_query(request, ())
         given = await _json(request)
         try:
             job = NewJob.model_validate(given)

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from penstock.model.access import Scope
 from penstock.web.bodies import StrictRequest
 from penstock.web.promptly import ANSWER_WITHIN, promptly
+from penstock.web.queries import check_query, declared
 
 if TYPE_CHECKING:
     from penstock.web.doorway import Doorway
@@ -27,15 +28,21 @@ class Need(NamedTuple):
     everything: bool = False  # only for those who see the jobs of all owners
     follow: bool = False  # or a follow token of the job that the path names
     slow: bool = False  # may take its time: how long depends on how much it is to do
+    free: str | None = None  # query parameters that begin so may have any name; "" is all of them
 
 
 def needs(
-    scope: Scope | None, *, everything: bool = False, follow: bool = False, slow: bool = False
+    scope: Scope | None,
+    *,
+    everything: bool = False,
+    follow: bool = False,
+    slow: bool = False,
+    free: str | None = None,
 ) -> Callable[[Endpoint], Endpoint]:
     """Say what an endpoint needs."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
-        endpoint.__need__ = Need(scope, everything, follow, slow)  # type: ignore[attr-defined]
+        endpoint.__need__ = Need(scope, everything, follow, slow, free)  # type: ignore[attr-defined]
         return endpoint
 
     return mark
@@ -57,12 +64,14 @@ class GuardedRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
         need = self.need
+        known = declared(self.dependant)
 
         async def guarded(request: Request) -> Response:
             doorway: Doorway = request.app.state.doorway
             began = time.monotonic()
             await doorway.admit(request, need)
             strict = StrictRequest(request.scope, request.receive)
+            check_query(strict, known, need.free)
             if need.slow:
                 return await handle(strict)
             took = time.monotonic() - began

@@ -7,9 +7,10 @@ from typing import Annotated
 from fastapi import Query
 
 from penstock.ops import MAX_PAGE
+from penstock.web.shapes.fields import ID
 
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
-After = Annotated[str, Query(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+After = Annotated[str, Query(pattern=ID)]
 
 
 def following(ids: list[str], limit: int) -> str | None:

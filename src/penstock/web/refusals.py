@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -31,10 +32,12 @@ from penstock.model.errors import (
     UnknownTask,
     ValueTooLarge,
 )
+from penstock.web.shapes.fields import IN_WORDS
 
 log = logging.getLogger("penstock.web")
 
 RETRY_AFTER = 5  # seconds, where the engine is away
+_TELLABLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,99}")
 NOT_FOUND = "there is no such thing, or it is not yours"
 
 
@@ -138,6 +141,11 @@ async def on_validation_error(_: Request, error: Exception) -> JSONResponse:
     return invalid("the request does not fit", *fields).response()
 
 
+def tellable(name: str, otherwise: str) -> str:
+    """A name as it was sent, unless it is none that anything here could have."""
+    return name if _TELLABLE.fullmatch(name) else otherwise
+
+
 def _place(loc: tuple[int | str, ...]) -> str:
     inside = loc[1:] if loc and loc[0] in {"body", "query", "path", "header"} else loc
     # Names that somebody sent are values too: only those of ours are told.
@@ -152,10 +160,12 @@ def _remedy(found: Mapping[str, Any]) -> str:
         return "is missing"
     if kind == "extra_forbidden":
         return "is not a field of this request"
-    if kind in {"value_error", "assertion_error", "json_invalid"}:
+    if kind in {"assertion_error", "json_invalid"}:
         return "is not allowed"
+    if kind == "string_pattern_mismatch":
+        return IN_WORDS[found["ctx"]["pattern"]]
     message: str = found["msg"]
-    return message.replace("Input should", "should", 1)
+    return message.removeprefix("Value error, ").replace("Input should", "should", 1)
 
 
 _CODES = {401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "method_not_allowed"}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from penstock.engines.sqlite import schema
 from penstock.engines.sqlite.beats import Beats
-from penstock.engines.sqlite.connection import BUSY_SLICE, connect_writer, identity, patiently
+from penstock.engines.sqlite.connection import BUSY_SLICE, connect_reader, connect_writer, identity, patiently
 from penstock.engines.sqlite.failures import spoils_connection
 from penstock.engines.sqlite.files import Files
 from penstock.engines.sqlite.forks import Desk
@@ -29,6 +29,19 @@ FOLD_WARNING = 64 * 1_048_576
 FOLD_WAIT = 50  # milliseconds to wait for readers of old pages
 
 
+def _refuse_strange_file(files: Files) -> None:
+    """DatabaseError where the file is none of SQLite's: before the first lock is put beside it."""
+    database = Path(files.database)
+    if files.in_memory or Path(files.lock).exists() or not database.exists():
+        return
+    try:
+        with Desk(files), closing(connect_reader(files)) as connection:
+            connection.execute("pragma schema_version").fetchone()
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+            raise  # all else is told when it is opened
+
+
 class Store:
     """Used by the writer thread alone, apart from opening and closing."""
 
@@ -38,6 +51,7 @@ class Store:
         self._synchronous = synchronous
         self._path = Path(files.database)
         self._wal = Path(files.wal)
+        _refuse_strange_file(files)
         self._lock = None if files.in_memory else FairLock(files.lock, files.turn)
         self._connection: sqlite3.Connection | None = None
         self._beats: Beats | None = None

@@ -46,7 +46,7 @@ async def enqueue(
     owner = _owner(principal, job)
     using: Any = {"delay": job.delay, "priority": job.priority, "owner": owner}
     using["tags"] = job.tags
-    using["key"] = stored_key(principal, _key(job, idempotency_key))
+    using["key"] = stored_key(principal, _key(task, job, idempotency_key))
     try:
         told = await within(ANSWER_WITHIN, _put_in(request, task, using, job.payload), give_up=False)
     except InvalidOption as error:
@@ -97,10 +97,13 @@ def _task(doorway: Doorway, queue: str, job: NewJob) -> Task[Any, Any]:
     return task
 
 
-def _key(job: NewJob, header: str | None) -> str | None:
+def _key(task: Task[Any, Any], job: NewJob, header: str | None) -> str | None:
     if None not in (job.key, header) and job.key != header:
         raise invalid("there are two keys", Field("key", "differs from the header Idempotency-Key"))
-    return job.key or header
+    key = job.key or header
+    if key is None and task.needs_key:
+        raise invalid("there is no key", Field("key", "is missing; jobs of this task are unique by it"))
+    return key
 
 
 def _owner(principal: Principal, job: NewJob) -> str | None:

@@ -35,7 +35,7 @@ def register(service: FastAPI) -> None:
     )(hear)
 
 
-@needs(None, slow=True)  # the signature is what it needs, and before the body its time
+@needs(None, slow=True, free="")  # the signature is what it needs, and before the body its time
 async def hear(
     request: Request,
     source: str,

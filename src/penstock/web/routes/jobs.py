@@ -22,7 +22,7 @@ from penstock.web.shapes.fields import Instant, Name, Text, Why
 from penstock.web.shapes.jobs import CancelledView, DeletedView, JobPage, JobView, PromotedView, RetriedView
 from penstock.web.views import job_view, owner_filter
 
-_ARGS = "args."
+ARGS = "args."
 
 
 def register(service: FastAPI) -> None:
@@ -45,7 +45,7 @@ async def job(request: Request, job_id: Annotated[str, Path(alias="id")]) -> Job
 def _fit(request: Request, tag: Name | None = None, recovered: bool | None = None) -> Fit:
     """With what is asked of the arguments: `args.NAME=VALUE`."""
     given = request.query_params.multi_items()
-    args = {name.removeprefix(_ARGS): value for name, value in given if name.startswith(_ARGS)}
+    args = {name.removeprefix(ARGS): value for name, value in given if name.startswith(ARGS)}
     return Fit(args, tag, recovered)
 
 
@@ -80,7 +80,7 @@ def _asked(
 Asked = Annotated[JobFilter, Depends(_asked)]
 
 
-@needs(Scope.READ)
+@needs(Scope.READ, free=ARGS)
 async def jobs(
     request: Request,
     where: Asked,

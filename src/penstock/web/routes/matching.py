@@ -16,7 +16,7 @@ from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.keys import stored_key
 from penstock.web.refusals import RESPONSES, Field, invalid
-from penstock.web.routes.jobs import Asked, AskedFit
+from penstock.web.routes.jobs import ARGS, Asked, AskedFit
 from penstock.web.shapes.fields import NO_NUL
 from penstock.web.shapes.matching import MatchingStep, PreviewView, StepView
 from penstock.web.views import job_view, owner_filter
@@ -32,7 +32,7 @@ def register(service: FastAPI) -> None:
     service.post("/jobs/matching/{act}", response_model=StepView, **options)(step)
 
 
-@needs(Scope.OPERATE)
+@needs(Scope.OPERATE, free=ARGS)
 async def preview(
     request: Request,
     act: Act,

@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from penstock.web.shapes.fields import Count, Id, Rate, Why
+from penstock.web.shapes.fields import CAUSE, Count, Id, Rate, Why
 
-CauseId = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+CauseId = Annotated[str, Field(pattern=CAUSE)]
 
 
 class DeadCauseView(BaseModel):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from penstock.web.shapes.fields import Count, Instant, Name, Text, Why
+from penstock.web.shapes.fields import CAUSE, Count, Instant, Name, Text, Why
 
 
 class DeadView(BaseModel):
@@ -58,7 +58,7 @@ class Bulk(Why):
     failed_as: Text | None = None
     since: Instant | None = None
     until: Instant | None = None
-    cause: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] | None = None
+    cause: Annotated[str, Field(pattern=CAUSE)] | None = None
     count: Count
     confirm: Annotated[str, Field(max_length=64)]
 

@@ -13,17 +13,31 @@ from penstock.model.names import MAX_TEXT
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]")
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
+UNSTORABLE = "holds a character that cannot be stored"
+
+NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}$"
+NO_NUL = r"^[^\x00]*$"  # so that the OpenAPI document says so, too
+ID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+CAUSE = r"^[0-9a-f]{16}$"
+# What is told of a text that does not match.
+IN_WORDS = {
+    NAME: "should be a name: at most 128 letters, digits, '_', '.' and '-'",
+    NO_NUL: UNSTORABLE,
+    ID: "should be an id, such as 0198a6f2-0000-7000-8000-000000000000",
+    CAUSE: "should be the id of a cause: 16 hexadecimal digits",
+}
+
 
 def storable(text: str) -> str:
     if any("\ud800" <= c <= "\udfff" for c in text):
-        raise ValueError("holds a character that cannot be stored")
+        raise ValueError(UNSTORABLE)
     return text
 
 
 def _written_out(given: object) -> object:
     """As RFC 3339 has it: a mere number would be read as one of seconds."""
     if not isinstance(given, str) or not _DATE.match(given):
-        raise ValueError("is not written as 2026-01-31T12:00:00Z")
+        raise ValueError("should be a time, written as 2026-01-31T12:00:00Z")
     return given
 
 
@@ -32,8 +46,7 @@ def _within_reach(at: datetime) -> datetime:
     return min(max(at, _EARLIEST), _LATEST)
 
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.\-]{0,127}$")]
-NO_NUL = r"^[^\x00]*$"  # so that the OpenAPI document says so, too
+Name = Annotated[str, Field(pattern=NAME)]
 Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=NO_NUL), AfterValidator(storable)]
 Words = Annotated[str, Field(max_length=500, pattern=NO_NUL), AfterValidator(storable)]
 Instant = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_within_reach)]
@@ -52,7 +65,7 @@ class Why(Said):
     reason: Words | None = None
 
 
-Id = Annotated[str, Field(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")]
+Id = Annotated[str, Field(pattern=ID)]
 Rate = Annotated[float, Field(gt=0, le=100_000)]  # jobs per second
 
 

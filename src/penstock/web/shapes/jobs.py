@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
+from penstock.model.access import check_owner
 from penstock.model.errors import MAX_SECONDS
 from penstock.model.states import State, Status
 from penstock.web.shapes.fields import Name, Said, Text
@@ -21,7 +22,7 @@ class NewJob(Said):
     key: Text | None = None  # as the header Idempotency-Key
     delay: Annotated[float, Field(ge=0, le=MAX_SECONDS)] | None = None  # seconds
     priority: Literal["critical", "high", "medium", "low"] | None = None
-    owner: Text | None = None  # for those who see the jobs of all
+    owner: Annotated[Text, AfterValidator(check_owner)] | None = None  # for those who see the jobs of all
     tags: Annotated[list[Name], Field(max_length=10)] | None = None  # words to find it by
 
 
