@@ -43,7 +43,8 @@ async def test_every_route_refuses_a_parameter_that_it_does_not_declare(
 def test_only_pages_for_browsers_and_webhooks_take_any_query() -> None:
     free = {_named(route, method) for route, method in ROUTES if route.need.free == ""}
     pages = {"GET /", "GET /dashboard", "GET /dashboard/{path:path}", "GET /dashboard/assets/{name}"}
-    assert free == {*pages, "POST /hooks/{source}"}
+    probes = {f"GET {path}" for path in ("/healthz", "/readyz", "/metrics")}
+    assert free == {*pages, *probes, "POST /hooks/{source}"}
 
 
 async def test_a_misspelled_filter_gives_no_word_to_act_on_all(shop: Shop) -> None:

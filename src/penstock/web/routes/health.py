@@ -28,14 +28,14 @@ def register(service: FastAPI) -> None:
     service.get("/relay", response_model=RelayView, responses=RESPONSES, tags=["health"])(relay)
 
 
-@needs(None)
+@needs(None, free="")  # of whatever asks, with whatever it appends
 async def alive(request: Request, response: Response) -> Probe:
     """Whether this process lives; where not, only a new one helps."""
     doorway: Doorway = request.app.state.doorway
     return _probe(response, good=liveness(doorway.pulse).alive)
 
 
-@needs(None)
+@needs(None, free="")
 async def ready(request: Request, response: Response) -> Probe:
     """Whether jobs can be put in here now."""
     doorway: Doorway = request.app.state.doorway

@@ -57,7 +57,7 @@ async def lately(request: Request) -> LatelyView:
     return LatelyView(completed=await (await ops_of(request)).metrics.lately())
 
 
-@needs(Scope.READ, everything=True)
+@needs(Scope.READ, everything=True, free="")  # scrapers may append what they like
 async def metrics(request: Request) -> Response:
     """The same as text for Prometheus, with counters that only grow."""
     doorway: Doorway = request.app.state.doorway
