@@ -9,7 +9,8 @@ import pytest
 from penstock.model.decide import end_of
 from penstock.model.errors import EngineUnavailable, NoOp
 from penstock.model.failure import Failure
-from penstock.model.redaction import MASK, MAX_TEXT, cleaner, masked_members, named_secret, redacted
+from penstock.model.masking import Place, Record, masked
+from penstock.model.redaction import MASK, MAX_TEXT, cleaner, named_secret, redacted
 from penstock.model.retry import Retry
 
 CANARY = "c4n4ry/S3cret"
@@ -91,9 +92,13 @@ def test_values_are_taken_out_however_they_are_written() -> None:
 
 
 def test_members_are_masked_by_name_and_other_text_is_cleaned() -> None:
-    assert masked_members('{"card":"4111","n":[1]}', "card".__eq__) == f'{{"card":"{MASK}","n":[1]}}'
-    assert masked_members('{"n":1}', "card".__eq__) == '{"n":1}'
-    assert masked_members("password=abc", "card".__eq__) == f"password={MASK}"
+    declared = Record({"card": Place(whole=True)})
+    assert masked('{"card":"4111","n":[1]}', declared) == f'{{"card":"{MASK}","n":[1]}}'
+    assert masked('{"n": 1}', declared) == '{"n": 1}'
+    assert masked('{"in":[{"api_key":"x"}]}', declared) == f'{{"in":[{{"api_key":"{MASK}"}}]}}'
+    assert masked("password=abc", declared) == f"password={MASK}"
+    deep = f'{{"a":{"[" * 600}"4111"{"]" * 600}}}'
+    assert masked(deep, declared) in (deep, f'{{"a":"{MASK}"}}')
     assert [name for name in ("api_key", "dbPassword", "key", "tokens") if named_secret(name)] == [
         "api_key",
         "dbPassword",

@@ -120,17 +120,6 @@ def cleaner(values: Iterable[Any]) -> Clean:
     return lambda text: redacted(known.sub(MASK, _bounded(text)))
 
 
-def masked_members(payload: str, is_secret: Callable[[str], bool]) -> str:
-    """JSON text of an object, with some of its members masked; other text as it is, without secrets."""
-    members = _members(payload)
-    if members is None:
-        return redacted(payload)
-    if not any(map(is_secret, members)):
-        return payload
-    shown = {name: MASK if is_secret(name) else value for name, value in members.items()}
-    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
-
-
 def without_secrets(value: Any) -> Any:
     """A value without the secrets in its texts, and in members of such a name; other values stay."""
     if isinstance(value, str):
@@ -150,23 +139,13 @@ def named_secret(name: str) -> bool:
     return _NAME_END.search(name.translate(_SMALL)) is not None
 
 
-def members_of(payload: str, names: Iterable[str]) -> list[Any]:
-    """The values of these members of a JSON object; none where the text is not one."""
-    members = members_by_name(payload)
-    return [members[name] for name in names if name in members]
-
-
 def members_by_name(payload: str) -> dict[str, Any]:
     """The members of a JSON object; none where the text is not one."""
-    return _members(payload) or {}
-
-
-def _members(payload: str) -> dict[str, Any] | None:
     try:
         found = json.loads(payload)
     except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _strings(values: Iterable[Any]) -> list[str]:
