@@ -120,18 +120,24 @@ def cleaner(values: Iterable[Any]) -> Clean:
     return lambda text: redacted(known.sub(MASK, _bounded(text)))
 
 
-def without_secrets(value: Any) -> Any:
-    """A value without the secrets in its texts, and in members of such a name; other values stay."""
+def without_secrets(value: Any, clean: Clean | None = None) -> Any:
+    """A value without the secrets in its texts, and in members of such a name; other values stay.
+
+    With a cleaner for known values, whatever tells one of them when it is written becomes text.
+    """
     if isinstance(value, str):
-        return redacted(value)
+        return (clean or redacted)(value)
     if isinstance(value, Mapping):
         return {
-            name: MASK if isinstance(name, str) and named_secret(name) else without_secrets(each)
+            name: MASK if isinstance(name, str) and named_secret(name) else without_secrets(each, clean)
             for name, each in value.items()
         }
     if isinstance(value, list | tuple):
-        return [without_secrets(each) for each in value]
-    return value
+        return [without_secrets(each, clean) for each in value]
+    if clean is None or value is None or isinstance(value, bool):
+        return value
+    told = str(value)
+    return value if clean(told) == told else clean(told)
 
 
 def named_secret(name: str) -> bool:
