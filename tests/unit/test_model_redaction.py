@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import json
+import shlex
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -89,6 +94,42 @@ def test_values_are_taken_out_however_they_are_written() -> None:
     clean = cleaner([value, {"deep": ["in-a-list"]}, 123, 4111111111111111, True, None, ""])
     text = f"{value} {value!r} and-a-second-line in-a-list 123 1234 4111111111111111 True None"
     assert clean(text) == f"{MASK} '{MASK}' {MASK} {MASK} {MASK} 1234 {MASK} True None"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda s: repr(s.encode()),
+        lambda s: repr(repr(s.encode())),
+        ascii,
+        lambda s: s.encode("unicode_escape").decode(),
+        html.escape,
+        lambda s: json.dumps(json.dumps({"it": s})),
+        lambda s: json.dumps(json.dumps({"it": s}, ensure_ascii=False), ensure_ascii=False),
+        shlex.quote,
+        lambda s: s.replace("'", "''"),
+        lambda s: base64.b64encode(s.encode()).decode(),
+        lambda s: base64.urlsafe_b64encode(s.encode()).decode(),
+        lambda s: base64.b64encode(f"ana:{s}".encode()).decode(),
+        lambda s: base64.b64encode(f"anna:{s}:x".encode()).decode(),
+        lambda s: base64.b64encode(f"ann:{s}/".encode()).decode(),
+    ],
+)
+@pytest.mark.parametrize(
+    "value", ['gr\u00fc\u00dfe & it\'s "so"\\n <secret>', "Zw\u00f6lf\nO'Hara", "p@ss'w0rd?\u20ac"]
+)
+def test_values_are_known_in_other_tongues(written: Callable[[str], str], value: str) -> None:
+    told = cleaner([value])(f"before {written(value)} after")
+    left = told.removeprefix("before ").removesuffix(" after")
+    assert MASK in left
+    assert len(left) <= len(MASK) + 20, left
+
+
+def test_many_long_values_do_not_take_long() -> None:
+    began = time.process_time()
+    clean = cleaner([f"{n} it's ü \"" + "x" * 500 for n in range(300)])
+    clean("it's ü " * 2_000)
+    assert time.process_time() - began < 1.5
 
 
 def test_members_are_masked_by_name_and_other_text_is_cleaned() -> None:
