@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from penstock.tasks.errands import Upstream
     from penstock.tasks.flow import Flow, FlowHandle, Node
     from penstock.tasks.handle import JobHandle
-    from penstock.tasks.privacy import Secret
     from penstock.tasks.queue import Queue
+    from penstock.tasks.secret_fields import Secret
     from penstock.tasks.settings import Settings
     from penstock.tasks.task import Task
     from penstock.tasks.transaction import SyncTransaction, Transaction
@@ -151,7 +151,7 @@ _HOMES = {
     "JobHandle": "penstock.tasks.handle",
     "Node": "penstock.tasks.flow",
     "Queue": "penstock.tasks.queue",
-    "Secret": "penstock.tasks.privacy",
+    "Secret": "penstock.tasks.secret_fields",
     "Settings": "penstock.tasks.settings",
     "SyncTransaction": "penstock.tasks.transaction",
     "Task": "penstock.tasks.task",

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from penstock.engine import Engine, Note
 from penstock.model.errors import EngineUnavailable, InvalidOption, PenstockError
 from penstock.model.ids import id_range, is_id
+from penstock.model.redaction import redacted
 from penstock.model.values import readable
 from penstock.tasks.ids import new_id
 
@@ -109,12 +110,13 @@ class Audit:
     @asynccontextmanager
     async def action(self, action: str, target: str, why: str | None = None) -> AsyncIterator[Change]:
         """Around an action: one entry, written before it is begun and completed when it has ended."""
+        why = self._actor.why if why is None else why
         entry = {
             "who": self._actor.who,
             "via": self._actor.via,
             "action": action,
             "target": target,
-            "why": self._actor.why if why is None else why,
+            "why": why and redacted(why),
         }
         entry_id, change = new_id(), Change()
         await self._engine.put_note(KIND, entry_id, _text(entry, "begun", change))

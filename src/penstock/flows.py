@@ -10,6 +10,7 @@ from penstock.feed.events import cancelled
 from penstock.feed.publisher import tell_at_once
 from penstock.model.errors import ActionRefused, InvalidOption, JobNotFound
 from penstock.model.ids import is_id
+from penstock.model.redaction import redacted
 from penstock.model.states import State
 from penstock.veil import Veil
 
@@ -54,7 +55,7 @@ class Flows:
             change.before = {"unfinished": len(left)}
             if not left:
                 raise ActionRefused(f"all jobs of flow {flow_id} have ended already")
-            states = await self._engine.cancel(left, reason)
+            states = await self._engine.cancel(left, redacted(reason))
             done = FlowCancelled(flow_id, states.count(State.CANCELLED), states.count(State.ACTIVE))
             change.after = done._asdict()
         ended = {job_id for job_id, state in zip(left, states, strict=True) if state is State.CANCELLED}

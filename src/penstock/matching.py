@@ -17,6 +17,7 @@ from penstock.model.errors import MAX_SECONDS, ActionRefused, InvalidOption
 from penstock.model.ids import is_id
 from penstock.model.job import Job
 from penstock.model.matched import STATES, Act, is_for
+from penstock.model.redaction import redacted
 from penstock.model.states import State
 from penstock.model.tally import Tally
 from penstock.searching import Fit, Searching, fits
@@ -185,7 +186,7 @@ class Matching:
             case "delete":
                 return await self._engine.delete(ids)
             case "cancel":
-                states = await self._engine.cancel(ids, reason)
+                states = await self._engine.cancel(ids, redacted(reason))
                 return sum(state in (State.CANCELLED, State.ACTIVE) for state in states)
             case "retry":
                 if jobs[0].state is State.DELAYED:

@@ -47,6 +47,7 @@ from penstock.model.ids import is_id
 from penstock.model.job import Job
 from penstock.model.joblines import key_of
 from penstock.model.record import Record
+from penstock.model.redaction import redacted
 from penstock.model.states import State
 from penstock.model.values import readable
 from penstock.ops_answers import Cancelled, Diagnosis, QueueRow, Recovered, Retried, Story
@@ -287,7 +288,7 @@ class Ops(DeadLetters):
     async def _cancel(self, before: Job, reason: str) -> State:
         if before.state.finished:
             raise ActionRefused(f"job {before.id} has already ended as {before.state}")
-        (state,) = await self._engine.cancel([before.id], reason)
+        (state,) = await self._engine.cancel([before.id], redacted(reason))
         if state is None:
             raise JobNotFound(f"there is no record of job {before.id!r} any more")
         if state not in (State.ACTIVE, State.CANCELLED):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from penstock.engine import Flow
-from penstock.model.errors import InvalidOption
 from penstock.model.job import DeadLetter, Job
+from penstock.model.masking import UNKNOWN, filled_in, masked
+from penstock.model.masking import Record as Declared
 from penstock.model.record import Record
-from penstock.model.redaction import MASK, masked_members, members_by_name, named_secret
+from penstock.model.redaction import members_by_name
 from penstock.tasks.registry import Registry
 
 T = TypeVar("T", Job, DeadLetter)
@@ -24,23 +25,17 @@ class Veil:
         self._lifted = lifted
 
     def payload(self, task_name: str, text: str) -> str:
-        """The payload as it may be shown. Of a task that is not known here, by the names of its arguments."""
-        if self._lifted:
-            return text
-        return masked_members(text, self._secret(task_name))
+        """The payload as it may be shown. Of a task that is not known here, by names alone."""
+        return text if self._lifted else masked(text, self._declared(task_name))
 
     def filled_in(self, task_name: str, args: Mapping[str, Any], stored: str) -> dict[str, Any]:
         """Arguments that somebody wrote by what they were shown: a mask means what is stored."""
-        is_secret = self._secret(task_name)
-        masked = [name for name, value in args.items() if value == MASK and is_secret(name)]
-        kept = members_by_name(stored) if masked else {}
-        if missing := [name for name in masked if name not in kept]:
-            raise InvalidOption(f"{missing[0]!r} is masked, and nothing is stored of it; give its value")
-        return {**args, **{name: kept[name] for name in masked}}
+        whole: dict[str, Any] = filled_in(dict(args), members_by_name(stored), (self._declared(task_name),))
+        return whole
 
-    def _secret(self, task_name: str) -> Callable[[str], bool]:
+    def _declared(self, task_name: str) -> Declared:
         task = self._registry.get(task_name)
-        return named_secret if task is None else task.privacy.secret.__contains__
+        return UNKNOWN if task is None else task.privacy.declared
 
     def over(self, found: T) -> T:
         """A job, or a dead letter."""

@@ -28,12 +28,14 @@ IN_CAUSE = "canary-cause-5e5e"
 IN_NOTE = "canary-note-9a9a"
 IN_LOG = "canary-log-3c3c"
 IN_DSN = "canary-dsn-c0de"
-CANARIES = (IN_PAYLOAD, IN_HEADER, IN_MESSAGE, IN_CAUSE, IN_NOTE, IN_LOG, IN_DSN)
+IN_PROGRESS = "canary-progress-b0b0"
+CANARIES = (IN_PAYLOAD, IN_HEADER, IN_MESSAGE, IN_CAUSE, IN_NOTE, IN_LOG, IN_DSN, IN_PROGRESS)
 
 SHOP = f'''
 import logging, os
 from typing import Annotated
-from penstock import NoOp, Penstock, Secret
+from pydantic import BaseModel
+from penstock import NoOp, Penstock, Secret, SyncContext
 
 app = Penstock(os.environ.get("SHOP_URL", "sqlite:///FOLDER/jobs.db"))
 
@@ -66,11 +68,33 @@ def in_thread(order_id: int, card: str) -> None:
 def in_process(order_id: int, card: str) -> None:
     blame(card)
 
+class Purse(BaseModel):
+    number: Annotated[str, Secret]
+
+def talk(ctx, number):
+    ctx.progress(5, f"redis://:{IN_PROGRESS}@cache/0 and {{number}}")
+    ctx.log.info("the card %s", number, extra={{"used": [number], "note": f"card {{number}}"}})
+    ctx.step(f"charge {{number}}", lambda: None)
+    try:
+        blame(number)
+    except RuntimeError:
+        ctx.log.exception("it did not work")
+    blame(number)
+
+@app.task(retry="none")
+def talks(ctx: SyncContext, order_id: int, card: Purse) -> None:
+    talk(ctx, card.number)
+
+@app.task(retry="none", execute="process")
+def talks_alone(ctx: SyncContext, order_id: int, card: Purse) -> None:
+    talk(ctx, card.number)
+
 @app.task(retry="none", secret="card")
 async def needless(order_id: int, card: str) -> None:
     raise NoOp(f"{{card}} has paid already")
 '''
 TASKS = ("on_loop", "in_thread", "in_process", "needless")
+TALKING = ("talks", "talks_alone")
 
 
 @pytest.fixture(scope="module", name="folder")
@@ -81,6 +105,7 @@ def worked_off(tmp_path_factory: pytest.TempPathFactory) -> Path:
     app = _load(folder)
     with app:
         jobs = [app.tasks[name].enqueue(order_id=7, card=IN_PAYLOAD).id for name in TASKS]
+        jobs += [app.tasks[name].enqueue(order_id=7, card={"number": IN_PAYLOAD}).id for name in TALKING]
     with (folder / "log").open("wb") as log:
         options = ["--log-level", "debug", "--log-format", "json", "--app", "canary_shop:app"]
         worker = subprocess.Popen(

@@ -11,6 +11,7 @@ import pytest
 from penstock import InvalidOption
 from penstock.alerts.loading import load, parse
 from penstock.alerts.rules import BUILT_IN, Severity
+from penstock.model.redaction import redacted
 
 DOCUMENT = """
 # Alert configuration
@@ -138,6 +139,13 @@ def test_built_in_rules_whose_channels_are_not_there_go_to_all() -> None:
     assert {found.told(rule) for rule in found.rules} == {("ops", "night")}
 
 
+@pytest.mark.parametrize("secret", ["secret: short", "secret: $S", "name: x", "secret: [[]]"])
+def test_our_own_words_about_a_secret_are_not_taken_for_one(secret: str) -> None:
+    with pytest.raises(InvalidOption) as refused:
+        parse(f"channels:\n  ops: {{webhook: 'https://x.example.com', {secret}}}")
+    assert redacted(str(refused.value)) == str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("yaml", "complaint"),
     [
@@ -166,7 +174,7 @@ def test_built_in_rules_whose_channels_are_not_there_go_to_all() -> None:
         ("channels:\n  ops: {webhook: 'https://x.example.com', secret: short}", "line 2.*16 characters"),
         (
             "channels:\n  ops: {webhook: 'https://u:hush@x', secret: $S}",
-            "line 2: channels.ops.secret: the env.* S ",
+            "line 2: channels.ops.secret – the env.* S ",
         ),
         (
             "channels:\n  ops: {webhook: 'https://x:9', secret: 0123456789abcdef}",

@@ -321,3 +321,10 @@ async def test_a_paused_queue_runs_nothing_until_resumed(app: Penstock, ops: Ops
 async def test_pausing_a_queue_that_does_not_exist_lists_those_that_do(ops: Ops) -> None:
     with pytest.raises(UnknownQueue, match="default, email"):
         await ops.pause("mail")
+
+
+async def test_reasons_are_kept_without_what_looks_like_a_secret(app: Penstock, ops: Ops) -> None:
+    job = await app.tasks["fine"].aenqueue()
+    await ops.cancel(job.id, "it had password=hunter2")
+    (entry,) = await ops.audit.entries()
+    assert entry.why == (await get(app, job.id)).note == "it had password=•••"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 
+import pytest
 from runtime_kit import make_app
 
 from penstock import Context, SyncContext, Unrecoverable
+from penstock.logs import ConsoleFormatter, JsonFormatter
 from penstock.model.redaction import redacted
 from penstock.tasks.joblog import MAX_LINE, MAX_LINES, MAX_TEXT, JobLog, Line
 
@@ -79,3 +81,39 @@ async def test_the_log_of_the_process_names_the_line_of_the_handler() -> None:
     finally:
         logger.removeHandler(ear)
     assert [record.funcName for record in seen] == ["speak"]
+
+
+async def test_what_a_run_says_holds_no_secret_of_its_job(caplog: pytest.LogCaptureFixture) -> None:
+    app = make_app()
+    caplog.set_level(logging.DEBUG)
+
+    @app.task(secret="card")
+    async def pay(ctx: Context, card: str) -> None:
+        await ctx.progress(5, f"{card} by redis://:hunter2@cache/0")
+        ctx.log.debug("the card %s", card, extra={"used": {"it": [card]}, "error": ValueError(card)})
+        ctx.log.info("%(card)s is used", {"card": card})
+        ctx.log.warning("%d %d", card)  # noqa: PLE1206 - on purpose
+        await ctx.step(f"charge {card}", lambda: 1)
+        try:
+            try:
+                raise LookupError(card)
+            except LookupError as cause:
+                raise ValueError(f"refused {card}") from cause
+        except ValueError:
+            ctx.log.exception("it is %s", card)
+
+    async with app:
+        job = await pay.aenqueue(card="4111 1111")
+        await app.worker().run(burst=True)
+        found = await app.engine.get(job.id)
+        assert found is not None
+        assert found.progress == {"percent": 5, "message": "••• by redis://:•••@cache/0"}
+        assert "4111" not in str(await app.ops.logged(found))
+    told = [(JsonFormatter().format(record), ConsoleFormatter().format(record)) for record in caplog.records]
+    assert [each for each in told if "4111" in str(each) or "hunter2" in str(each)] == []
+    written = "".join(json for json, _ in told)
+    assert "the card \\u2022\\u2022\\u2022" in written
+    assert "ValueError: refused \\u2022\\u2022\\u2022" in written
+    assert "LookupError" in written
+    (logged,) = (record for record in caplog.records if record.msg == "it is •••")
+    assert logged.funcName == "pay", "it names the line that logs"

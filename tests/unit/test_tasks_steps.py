@@ -318,3 +318,22 @@ async def test_steps_at_the_same_time_are_kept_each(shop: Shop) -> None:
         await box.adrain()
         assert await job.aresult() == [0, 1, 2, 3, 4]
         assert len(await shop.app.engine.steps(job.id)) == 5
+
+
+async def test_names_of_steps_are_kept_without_secrets() -> None:
+    app = Penstock("sqlite://:memory:")
+
+    @app.task(secret="card", retry=Retry.fixed(2, 0.0))
+    async def pay(ctx: Context, card: str) -> int:
+        found = await ctx.step(f"charge {card} token=hunter2", lambda: ctx.attempt)
+        if ctx.attempt == 1:
+            raise ConnectionError("away")
+        with pytest.raises(InvalidOption, match="without secrets"):
+            await ctx.step(f"charge {card} token=another", lambda: 0)
+        return found
+
+    async with sandbox(app) as box:
+        job = await pay.aenqueue("4111 1111")
+        await box.adrain(delayed=True)
+        assert list(await app.engine.steps(job.id)) == ["charge ••• token=•••"]
+        assert await job.aresult() == 1, "the second run finds what the first has kept"

@@ -55,7 +55,7 @@ def _apprise_below(name: str, given: Section, environment: Mapping[str, str]) ->
 def _webhook(name: str, given: Section, environment: Mapping[str, str]) -> Channel:
     given.only("webhook", "secret", "allow", "ports")
     if "secret" not in given:
-        raise InvalidOption("a webhook has a secret, by which it is signed: secret: $NAME_OF_A_VARIABLE")
+        raise InvalidOption("a webhook has a secret, by which it is signed: name a variable, as $OPS_SECRET")
     channel = Channel(
         name,
         "webhook",

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from penstock.alerts.yaml_lines import Document, Path
 from penstock.model.errors import InvalidOption
+from penstock.model.redaction import named_secret
 
 T = TypeVar("T")
 
@@ -65,7 +66,8 @@ class Section:
         except Located:
             raise
         except InvalidOption as error:
-            raise self.wrong(name, str(error), joined=": ") from None
+            # A word behind "secret: " would be taken for one, and masked.
+            raise self.wrong(name, str(error), joined=" – " if named_secret(name) else ": ") from None
 
     def wrong(self, name: str | None, problem: str, joined: str = " ") -> InvalidOption:
         path = self._path if name is None else (*self._path, name)

@@ -7,8 +7,10 @@ Patterns do not backtrack, and no more of a text is looked at than can be kept o
 
 from __future__ import annotations
 
+import html
 import json
 import re
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any, NamedTuple, TypeAlias
@@ -111,38 +113,41 @@ def _is_place(user: str) -> bool:
 def cleaner(values: Iterable[Any]) -> Clean:
     """Takes these values out of a text too, however they are written there; they are JSON values."""
     forms = {form for value in _strings(values) for form in _forms(value)}
-    longest_first = sorted(forms, key=lambda form: (-len(form), form))
-    if not longest_first:
+    if not forms:
         return redacted
-    known = re.compile("|".join(map(_found, longest_first)))
+    longest_first = sorted(forms, key=lambda form: (-len(form), form))
+    long = [form for form in longest_first if len(form) >= _WORD]
+    short = [re.escape(form) for form in longest_first if len(form) < _WORD]
+    alone = re.compile(rf"(?<!\w)(?:{'|'.join(short)})(?!\w)") if short else None
+
+    def clean(text: str) -> str:
+        text = _bounded(text)
+        for form in long:  # far faster than one pattern of them all, which takes long to make
+            text = text.replace(form, MASK)
+        return redacted(text if alone is None else alone.sub(MASK, text))
 
     # The values first: what is known by its form may take away a part of one.
-    return lambda text: redacted(known.sub(MASK, _bounded(text)))
+    return clean
 
 
-def masked_members(payload: str, is_secret: Callable[[str], bool]) -> str:
-    """JSON text of an object, with some of its members masked; other text as it is, without secrets."""
-    members = _members(payload)
-    if members is None:
-        return redacted(payload)
-    if not any(map(is_secret, members)):
-        return payload
-    shown = {name: MASK if is_secret(name) else value for name, value in members.items()}
-    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))
+def without_secrets(value: Any, clean: Clean | None = None) -> Any:
+    """A value without the secrets in its texts, and in members of such a name; other values stay.
 
-
-def without_secrets(value: Any) -> Any:
-    """A value without the secrets in its texts, and in members of such a name; other values stay."""
+    With a cleaner for known values, whatever tells one of them when it is written becomes text.
+    """
     if isinstance(value, str):
-        return redacted(value)
+        return (clean or redacted)(value)
     if isinstance(value, Mapping):
         return {
-            name: MASK if isinstance(name, str) and named_secret(name) else without_secrets(each)
+            name: MASK if isinstance(name, str) and named_secret(name) else without_secrets(each, clean)
             for name, each in value.items()
         }
     if isinstance(value, list | tuple):
-        return [without_secrets(each) for each in value]
-    return value
+        return [without_secrets(each, clean) for each in value]
+    if clean is None or value is None or isinstance(value, bool):
+        return value
+    told = str(value)
+    return value if clean(told) == told else clean(told)
 
 
 def named_secret(name: str) -> bool:
@@ -150,23 +155,13 @@ def named_secret(name: str) -> bool:
     return _NAME_END.search(name.translate(_SMALL)) is not None
 
 
-def members_of(payload: str, names: Iterable[str]) -> list[Any]:
-    """The values of these members of a JSON object; none where the text is not one."""
-    members = members_by_name(payload)
-    return [members[name] for name in names if name in members]
-
-
 def members_by_name(payload: str) -> dict[str, Any]:
     """The members of a JSON object; none where the text is not one."""
-    return _members(payload) or {}
-
-
-def _members(payload: str) -> dict[str, Any] | None:
     try:
         found = json.loads(payload)
     except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _strings(values: Iterable[Any]) -> list[str]:
@@ -187,19 +182,45 @@ def _strings(values: Iterable[Any]) -> list[str]:
 
 
 def _forms(value: str) -> Iterator[str]:
+    """A value as it is written in Python, JSON, URLs, HTML, SQL and shells, without the quotes around it."""
     yield value
-    yield repr(value)[1:-1]
-    yield repr(repr(value)[1:-1])[1:-1]
-    yield json.dumps(value)[1:-1]
-    yield json.dumps(value, ensure_ascii=False)[1:-1]
+    if len(value) > MAX_TEXT:
+        return  # no text that is looked at has room for it
     safe = value.encode(errors="replace")
+    for written in (repr, ascii, json.dumps, _json):
+        once = written(value)[1:-1]
+        yield once
+        yield written(once)[1:-1]
+    as_bytes = repr(safe)[2:-1]
+    yield as_bytes
+    yield repr(as_bytes)[1:-1]
+    yield repr(repr(safe))[3:-2]
+    yield value.encode("unicode_escape").decode()
     yield quote(safe)
     yield quote(safe, safe="")
     yield quote_plus(safe)
+    yield html.escape(value)
+    yield html.escape(value, quote=False)
+    yield value.replace("'", "''")
+    yield value.replace('"', '""')
+    yield value.replace("'", "'\"'\"'")  # as shlex.quote does it
+    yield from _base64(safe)
 
 
-def _found(form: str) -> str:
-    return re.escape(form) if len(form) >= _WORD else rf"(?<!\w){re.escape(form)}(?!\w)"
+def _json(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _base64(value: bytes) -> Iterator[str]:
+    """In base64, also amid other bytes: as in `user:password`. Letters that it shares with those stay."""
+    if len(value) < _WORD:
+        return
+    for encode in (b64encode, urlsafe_b64encode):
+        yield encode(value).decode()
+        for before, shared in enumerate((0, 2, 3)):
+            own = (before + len(value)) * 8 // 6
+            if own - shared >= 2 * _WORD:
+                yield encode(bytes(before) + value)[shared:own].decode()
 
 
 def _bounded(text: str) -> str:

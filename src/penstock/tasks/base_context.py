@@ -12,8 +12,9 @@ from penstock.model.errors import InvalidOption
 from penstock.model.job import Claim, Job
 from penstock.model.names import check_text
 from penstock.model.priority import Priority
-from penstock.model.redaction import redacted
+from penstock.model.redaction import Clean, redacted
 from penstock.model.states import State
+from penstock.tasks.clean_log import clean_call
 from penstock.tasks.effects import key_for
 from penstock.tasks.joblog import JobLog
 from penstock.tasks.run_link import RunLink
@@ -30,12 +31,13 @@ if TYPE_CHECKING:
 class BaseContext:
     """What both kinds of handlers can read."""
 
-    __slots__ = ("_block", "_link", "_log", "_steps", "_task")
+    __slots__ = ("_block", "_cleaner", "_link", "_log", "_steps", "_task")
 
     def __init__(self, link: RunLink, task: Task[..., Any] | None = None) -> None:
         self._link = link
         self._task = task  # None: made by hand, for a test
         self._block: BaseTransaction | None = None
+        self._cleaner: Clean | None = None
         self._log: JobLogger | None = None
         self._steps: Steps | None = None
 
@@ -73,12 +75,17 @@ class BaseContext:
     def log(self) -> JobLogger:
         """A logger whose records name the job, its task, its queue and the attempt."""
         if self._log is None:
-            self._log = JobLogger(self._link.claim, self._kept_log())
+            clean = self._clean
+            self._log = JobLogger(self._link.claim, JobLog(clean, self._link.logged), clean)
         return self._log
 
-    def _kept_log(self) -> JobLog:
-        clean = redacted if self._task is None else self._task.cleaner(self._link.claim.args)
-        return JobLog(clean, self._link.logged)
+    @property
+    def _clean(self) -> Clean:
+        """What takes the job's secrets out of all that the run says."""
+        if self._cleaner is None:
+            task = self._task
+            self._cleaner = redacted if task is None else task.cleaner(self._link.claim.args)
+        return self._cleaner
 
     def tell_log(self) -> None:
         """Have what was logged kept."""
@@ -141,7 +148,7 @@ class BaseContext:
 
     def _memory(self) -> Steps:
         if self._steps is None:
-            self._steps = Steps(self._link.claim)
+            self._steps = Steps(self._link.claim, self._clean)
         return self._steps
 
     def _hold(self) -> None:
@@ -151,10 +158,11 @@ class BaseContext:
 
 
 class JobLogger(logging.LoggerAdapter[logging.Logger]):
-    """Logs to `penstock.task.<name>`, with the job in every record."""
+    """Logs to `penstock.task.<name>`, with the job in every record, and without its secrets."""
 
-    def __init__(self, claim: Claim, kept: JobLog) -> None:
+    def __init__(self, claim: Claim, kept: JobLog, clean: Clean = redacted) -> None:
         self.kept = kept
+        self._clean = clean
         fields = {
             "job_id": claim.id,
             "job_name": claim.task,
@@ -166,9 +174,14 @@ class JobLogger(logging.LoggerAdapter[logging.Logger]):
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
         """Log, and keep what is no mere detail."""
         kwargs["stacklevel"] = kwargs.get("stacklevel", 1) + 1  # the caller's own line, not this one
-        super().log(level, msg, *args, **kwargs)
+        error = _error_of(kwargs.get("exc_info"))
+        if self._clean is redacted:
+            super().log(level, msg, *args, **kwargs)
+        elif self.isEnabledFor(level):
+            said, told = clean_call(self._clean, msg, args, kwargs, error)
+            super().log(level, said, **told)
         if level >= logging.INFO:
-            self.kept.add(level, msg, args, _error_of(kwargs.get("exc_info")))
+            self.kept.add(level, msg, args, error)
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
         kwargs["extra"] = {**(self.extra or {}), **(kwargs.get("extra") or {})}

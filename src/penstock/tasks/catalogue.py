@@ -37,9 +37,9 @@ def row(task: Task[Any, Any]) -> dict[str, Any]:
         "key": None if declared.key is None else declared.key.text,
         "unique": unique.in_words(declared.window) if declared.key is not None else None,
         "enabled": task.closed() is None,
-        "secret": sorted(task.privacy.secret),
+        "secret": task.privacy.paths,
         "searchable": list(task.privacy.searchable),
-        "payload": task.privacy.marked(task.arguments.described(task.privacy.secret)),
+        "payload": task.privacy.marked(task.arguments.described(task.privacy.declared.members)),
     }
 
 

@@ -12,6 +12,7 @@ from penstock.model.decide import had_none, was_dropped
 from penstock.model.errors import Duration, ResultDropped, Snooze, in_seconds
 from penstock.model.failure import described
 from penstock.model.job import Claim
+from penstock.model.redaction import Clean
 from penstock.model.states import State
 from penstock.model.values import loads
 from penstock.tasks.base_context import BaseContext
@@ -42,7 +43,7 @@ class Context(BaseContext):
     async def progress(self, percent: float, message: str = "") -> None:
         """Tell how far the run is, from 0 to 100. It is for people who watch: it never fails the run."""
         self.tell_log()
-        if self._may_tell() and (told := _told(self._link.claim, percent, message)):
+        if self._may_tell() and (told := _told(self._link.claim, percent, message, self._clean)):
             await self._link.progress(*told)
 
     def transaction(self, connection: Any = None) -> Transaction:
@@ -83,7 +84,7 @@ class Context(BaseContext):
         """
         self._refuse_in_block("a step")
         memory = self._memory()
-        memory.ask(name)
+        name = memory.ask(name)
         kept = await self._kept(memory)
         if name not in kept:
             self._hold()
@@ -127,7 +128,7 @@ class SyncContext(BaseContext):
     def progress(self, percent: float, message: str = "") -> None:
         """Tell how far the run is, from 0 to 100. It is for people who watch: it never fails the run."""
         self.tell_log()
-        if self._may_tell() and (told := _told(self._link.claim, percent, message)):
+        if self._may_tell() and (told := _told(self._link.claim, percent, message, self._clean)):
             self._link.progress_sync(*told)
 
     def transaction(self, connection: Any = None) -> SyncTransaction:
@@ -160,7 +161,7 @@ class SyncContext(BaseContext):
         """
         self._refuse_in_block("a step")
         memory = self._memory()
-        memory.ask(name)
+        name = memory.ask(name)
         kept = self._kept(memory)
         if name not in kept:
             self._hold()
@@ -196,11 +197,11 @@ class SyncContext(BaseContext):
         memory.keep(name, text, self._link.do_sync(Errand("save_step", name, text)))
 
 
-def _told(claim: Claim, percent: float, message: str) -> tuple[float, str] | None:
+def _told(claim: Claim, percent: float, message: str, clean: Clean) -> tuple[float, str] | None:
     """As it can be stored, and the nearest there is: a sum that comes to 100.01 must not fail the work."""
     try:
         number = percent if type(percent) is int else float(percent)
-        return (max(0, min(number, 100)) if number == number else 0), str(message)  # noqa: PLR0124 - not a number
+        return (max(0, min(number, 100)) if number == number else 0), clean(str(message))  # noqa: PLR0124 - not a number
     except Exception as error:  # noqa: BLE001 - whatever was given: it is for people who watch
         log.warning("progress of job %s not stored: %s", claim.id, described(error))
         return None

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 from penstock.model.errors import InvalidValue
 
 _PLAIN = (str, int, float, bool, None, NoneType, Any, list, dict)
-_PROSE = frozenset({"title", "description", "default", "examples", "deprecated"})
+_PROSE = frozenset({"title", "description", "default", "examples", "deprecated", "writeOnly", "x-secret"})
 
 
 class JsonForm(NamedTuple):

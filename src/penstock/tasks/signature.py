@@ -11,8 +11,9 @@ from types import SimpleNamespace
 from typing import Any, get_type_hints
 
 from penstock.model.errors import InvalidOption
+from penstock.model.masking import Place
 from penstock.tasks.context import Context, SyncContext
-from penstock.tasks.privacy import is_marked, unmarked
+from penstock.tasks.secret_fields import place_of, unmarked
 
 _UNSUPPORTED = {
     inspect.Parameter.POSITIONAL_ONLY: "is positional-only; drop the '/', arguments travel by name",
@@ -54,9 +55,18 @@ class Signature:
         return {name: unmarked(kind) for name, kind in self._written.items()}
 
     @cached_property
-    def marked(self) -> frozenset[str]:
-        """The parameters that are marked as Secret."""
-        return frozenset(name for name, kind in self._written.items() if is_marked(kind))
+    def places(self) -> dict[str, Place]:
+        """Where each parameter is marked as Secret."""
+        return {name: self._place(name, kind) for name, kind in self._written.items()}
+
+    def _place(self, name: str, kind: Any) -> Place:
+        try:
+            return place_of(kind)
+        except Exception as error:  # noqa: BLE001 - annotations of fields are expressions too
+            raise Unreadable(
+                f"{_named(self.fn)}: a field in the type of {name!r} cannot be read "
+                f"({type(error).__name__}: {error}); import what it names at module level"
+            ) from None
 
     @cached_property
     def _written(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from penstock.model.errors import InvalidOption, LeaseLost
 from penstock.model.job import Claim
 from penstock.model.names import check_text
+from penstock.model.redaction import Clean, redacted
 from penstock.model.values import MAX_RESULT_BYTES, dumps
 
 _SLEEP = "sleep "  # and its number within the run: the name of the step that remembers it
@@ -15,21 +16,25 @@ _SLEEP = "sleep "  # and its number within the run: the name of the step that re
 class Steps:
     """Known from the first use on. A handler asks for each name once in a run."""
 
-    __slots__ = ("_asked", "_claim", "_sleeps", "kept")
+    __slots__ = ("_asked", "_claim", "_clean", "_sleeps", "kept")
 
-    def __init__(self, claim: Claim) -> None:
+    def __init__(self, claim: Claim, clean: Clean = redacted) -> None:
         self._claim = claim
+        self._clean = clean
         self._asked: set[str] = set()
         self._sleeps = 0
         self.kept: dict[str, str] | None = None  # None: not read yet
 
     def ask(self, name: str) -> str:
-        """A name that was not asked for in this run: else the second would get the first one's result."""
-        check_text("the name of a step", name)
+        """The name as it is kept, without secrets; once in a run: the second would get the first's result."""
+        what = "the name of a step"
+        name = check_text(what, self._clean(check_text(what, name)))
         if name.startswith(_SLEEP):
             raise InvalidOption(f"the name of a step cannot begin with {_SLEEP!r}: sleeps are kept under it")
         if name in self._asked:
-            raise InvalidOption(f"step {name!r} is done twice in one run; give each step a name of its own")
+            raise InvalidOption(
+                f"step {name!r} is done twice in one run; give each step a name of its own, without secrets"
+            )
         self._asked.add(name)
         return name
 
