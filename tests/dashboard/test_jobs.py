@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from playwright.async_api import Page, expect
 
-from dashboard.jobs_kit import HOSTILE
+from dashboard.jobs_kit import HOSTILE, mended
 from dashboard.kit import Shop
 from penstock import State
 from penstock.model.job import NewJob
@@ -233,3 +233,27 @@ async def test_why_a_job_does_not_run_is_said_first_with_the_button_that_mends_i
     await page.get_by_role("button", name="Resume the queue").click()
     await page.get_by_role("dialog").get_by_role("button", name="Resume", exact=True).click()
     await expect(page.locator("main .head .state.completed")).to_be_visible(timeout=20_000)
+
+
+async def test_a_job_that_waits_for_a_failed_one_offers_to_retry_that_one(shop: Shop) -> None:
+    flow = shop.app.flow("held")
+    boom = flow.add(shop.app.tasks["charge"].call(shop="held", amount=1))
+    join = flow.add(shop.app.tasks["send_receipt"].call(order_id=1), after={boom: "wait"})
+    made = await flow.aenqueue()
+    with pytest.raises(Exception, match="the bank says no"):
+        await made[boom].aresult(timeout=20)
+    page = await shop.page("operator", f"/jobs/{made[join].id}")
+    why = page.get_by_role("region", name="Why it does not run")
+    await why.get_by_role("link", name=made[boom].id).click()
+    await expect(page).to_have_url(re.compile(f"/jobs/{made[boom].id}$"))
+    await page.go_back()
+    await expect(why.get_by_role("link", name="To that job")).to_be_visible()
+    await expect(why.get_by_role("button", name="Run now")).to_have_count(0)
+    mended.add("held")
+    await why.get_by_role("button", name="Retry that job").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.locator(".command code")).to_have_text(f"penstock retry {made[boom].id}")
+    await dialog.get_by_role("button", name="Retry", exact=True).click()
+    await expect(page.get_by_text("1 retried")).to_be_visible()
+    await expect(page.locator("main .head .state.completed")).to_be_visible(timeout=20_000)
+    assert shop.complaints == []
