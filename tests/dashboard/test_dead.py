@@ -46,7 +46,9 @@ async def test_one_is_recovered_and_watched_then_the_rest_at_a_rate_and_people_l
     canary = page.get_by_label("The canary")
     await expect(canary.get_by_text("It failed again: ")).to_be_visible(timeout=20_000)
     mended.add(HOSTILE)
+    # another one: not what the canary has left
     await page.get_by_role("button", name="Recover another").click()
+    await expect(dialog.locator(".command code")).to_have_text(f"penstock dlq recover {dead[2]}")
     await dialog.get_by_role("button", name="Recover it").click()
     await canary.get_by_role("button", name="Recover the other 3").click(timeout=20_000)
     form = page.get_by_role("form", name="Recover the rest")
@@ -70,6 +72,21 @@ async def test_one_is_recovered_and_watched_then_the_rest_at_a_rate_and_people_l
     assert (deed.why, deed.after["recovered"]) == ("the bank is back", 3)
     assert await page.locator("main img, main svg[onload]").count() == 0
     assert shop.complaints == []
+
+
+async def test_a_canary_is_never_what_an_earlier_one_has_left_while_there_are_others(shop: Shop) -> None:
+    dead = await charged(shop, "thrice", 1, 2)
+    page = await shop.page("operator", "/dead-letters")
+    await page.get_by_role("group", name="Causes").get_by_role("button").filter(has_text="thrice").click()
+    dialog = page.get_by_role("dialog")
+    for name, tried in (("Recover one", dead[1]), ("Recover another", dead[0])):
+        await page.get_by_role("button", name=name).click()
+        await expect(dialog.locator(".command code")).to_have_text(f"penstock dlq recover {tried}")
+        await dialog.get_by_role("button", name="Recover it").click()
+        await expect(dialog).to_have_count(0)
+        await expect(page.get_by_text("It failed again: ")).to_be_visible()
+    await page.get_by_role("button", name="Recover another").click()
+    await expect(dialog).to_contain_text("All that are left have come since the first one was tried.")
 
 
 async def test_arguments_are_mended_field_by_field_before_a_job_is_recovered(shop: Shop) -> None:

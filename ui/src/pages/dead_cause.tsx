@@ -35,7 +35,7 @@ export function OneCause({ id, cause: now, whole, done }: Given) {
   const cause = now ?? (known.current && whole ? { ...known.current, count: 0 } : known.current);
   return (
     <section class="stack" aria-label={cause ? `${cause.task}: ${cause.error}` : "One cause"}>
-      <div class="back"><button type="button" class="small" onClick={() => turn({ cause: undefined, canary: undefined, running: undefined })}>← All causes</button></div>
+      <div class="back"><button type="button" class="small" onClick={() => turn({ cause: undefined, canary: undefined, began: undefined, running: undefined })}>← All causes</button></div>
       {cause ? <Known cause={cause} done={done} /> : whole ? <Unknown id={id} /> : <p class="muted" role="status">Looking for this cause…</p>}
     </section>
   );
@@ -43,7 +43,8 @@ export function OneCause({ id, cause: now, whole, done }: Given) {
 
 function Known({ cause, done }: { cause: Cause; done: () => void }) {
   const who = useWho();
-  const canary = useRoute().query.get("canary") ?? undefined;
+  const { query } = useRoute();
+  const [canary, began] = [query.get("canary") ?? undefined, query.get("began") ?? undefined];
   const [rest, setRest] = useState(false);
   const list = useKeyset<DeadLetter>("/dead-letters", "dead_letters", { cause: cause.id, task: cause.task });
   const again = () => (list.again(), done());
@@ -52,9 +53,9 @@ function Known({ cause, done }: { cause: Cause; done: () => void }) {
       <div class="card stack">
         <div class="line wrap">
           <h2 class="grow words">{cause.task}: {cause.error}</h2>
-          {who.may("operate") && cause.count > 0 && <Actions cause={cause} canary={canary} first={list.rows[0]} rest={rest ? undefined : () => setRest(true)} again={again} />}
+          {who.may("operate") && cause.count > 0 && <Actions cause={cause} began={canary && (began ?? canary)} rest={rest ? undefined : () => setRest(true)} again={again} />}
         </div>
-        {canary && <Canary id={canary} others={cause.count} rest={() => setRest(true)} />}
+        {canary && <Canary key={canary} id={canary} others={cause.count} rest={() => setRest(true)} />}
         {who.may("operate") && !rest && <LeftOver left={cause.count} rest={() => setRest(true)} />}
         {rest && <Rest cause={cause} again={again} close={() => setRest(false)} />}
         {cause.count > 0 ? <Sample id={cause.latest} /> : <Gone id={cause.id} task={cause.task} />}
@@ -101,26 +102,51 @@ function Gone({ id, task }: { id: string; task?: string }) {
   );
 }
 
-interface ActionsGiven { cause: Cause; canary: string | undefined; first: DeadLetter | undefined; rest: (() => void) | undefined; again: () => void }
+/** `began`: the first canary of this run, where there was one. */
+interface ActionsGiven { cause: Cause; began: string | undefined; rest: (() => void) | undefined; again: () => void }
 
-function Actions({ cause, canary, first, rest, again }: ActionsGiven) {
-  const id = first?.job_id ?? cause.latest;
-  const one = () => ask({
-    title: "Recover one of them?", action: "Recover it", command: forLetter("recover", id),
-    body: <p>The latest, <code title={id}>{short(id)}</code>, becomes a new job with its attempts reset, which is watched here before you recover the rest.</p>,
-    act: async (reason) => {
-      const made = await post<{ job_id: string }>(`/dead-letters/${id}/recover`, { reason: reason || "a canary" });
-      turn({ cause: cause.id, canary: made.job_id }, true);
-      again();
-    },
-  });
+function Actions({ cause, began, rest, again }: ActionsGiven) {
   return (
     <span class="line wrap">
-      <button type="button" class={canary ? "" : "primary"} onClick={one}>{canary ? "Recover another…" : "Recover one…"}</button>
+      <button type="button" class={began ? "" : "primary"} onClick={() => void recoverCanary(cause, began, again)}>{began ? "Recover another…" : "Recover one…"}</button>
       {cause.count > 1 && <button type="button" disabled={!rest} onClick={rest}>Recover all…</button>}
       <button type="button" class="danger" onClick={() => void purgeAll(cause, again)}>Purge all…</button>
     </span>
   );
+}
+
+async function recoverCanary(cause: Cause, began: string | undefined, again: () => void): Promise<void> {
+  try {
+    const untried = await latestOf(cause, began);
+    const id = untried ?? (began && (await latestOf(cause, undefined))) ?? cause.latest;
+    ask({
+      title: "Recover one of them?", action: "Recover it", command: forLetter("recover", id),
+      body: (
+        <>
+          <p>{began && untried ? "The latest that has not been tried yet" : "The latest"}, <code title={id}>{short(id)}</code>, becomes a new job with its attempts reset, which is watched here before you recover the rest.</p>
+          {began && !untried && <p class="muted">All that are left have come since the first one was tried.</p>}
+        </>
+      ),
+      act: async (reason) => {
+        const made = await post<{ job_id: string }>(`/dead-letters/${id}/recover`, { reason: reason || "a canary" });
+        turn({ cause: cause.id, canary: made.job_id, began: began ?? made.job_id }, true);
+        again();
+      },
+    });
+  } catch (error) {
+    complain(error);
+  }
+}
+
+/** The latest dead letter of a cause; `before` a job: neither what it left when it failed, nor what came later. */
+async function latestOf(cause: Cause, before: string | undefined): Promise<string | undefined> {
+  let after: string | null | undefined = before;
+  do {
+    const page: DeadPage = await get<DeadPage>("/dead-letters", { cause: cause.id, task: cause.task, limit: 1, after });
+    if (page.dead_letters[0]) return page.dead_letters[0].job_id;
+    after = page.next;
+  } while (after);
+  return undefined;
 }
 
 function Sample({ id }: { id: string }) {
