@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from dashboard.jobs_kit import HOSTILE, mended
 from dashboard.kit import Shop
@@ -171,6 +172,50 @@ async def test_a_recovery_is_stopped_or_handed_over_and_a_page_that_was_left_in_
     await form.get_by_role("button", name="Recover ").click()
     await page.get_by_role("button", name="Hand over to the service").click()
     await expect(page.get_by_text(re.compile(r"(\d) of \1 recovered\. "))).to_be_visible()
+    letters = [await shop.app.ops.dead_letter(job_id) for job_id in dead]
+    assert all(letter.recovered_as for letter in letters)
+    assert shop.complaints == []
+
+
+async def test_a_recovery_goes_on_while_other_pages_are_looked_at_and_nothing_else_is_done_to_its_cause(
+    shop: Shop,
+) -> None:
+    dead = await charged(shop, "meanwhile", 1, 2, 3)
+    mended.add("meanwhile")
+    page = await shop.page("operator", "/dead-letters")
+    first, others = asyncio.Event(), asyncio.Event()
+
+    async def one_then_when_told(route: Route) -> None:
+        if first.is_set():
+            await others.wait()
+        first.set()
+        await route.continue_()
+
+    await page.route("**/dead-letters/recover", one_then_when_told)
+    cause = page.get_by_role("group", name="Causes").get_by_role("button").filter(has_text="meanwhile")
+    await cause.click()
+    await page.get_by_role("button", name="Recover all").click()
+    form = page.get_by_role("form", name="Recover the rest")
+    await form.get_by_label("How many a second").fill("1")
+    await form.get_by_role("button", name="Recover 3").click()
+    for name in ("Recover one", "Recover all", "Purge all"):
+        button = page.get_by_role("button", name=name)
+        await expect(button).to_be_disabled()
+        await expect(button).to_have_attribute("title", re.compile("are being recovered"))
+    await page.get_by_role("link", name="Queues").first.click()
+    await expect(page.get_by_text("The recovery goes on while this tab is open.")).to_be_visible()
+    async with page.expect_event("dialog") as asked:
+        await page.close(run_before_unload=True)
+    assert (await asked.value).type == "beforeunload"
+    await (await asked.value).dismiss()
+    await page.get_by_role("link", name="Dead letters").first.click()
+    await cause.click()
+    await expect(page.get_by_role("group", name="The recovery")).to_contain_text("1 of 3 recovered…")
+    await expect(page).to_have_url(re.compile("running=1"))
+    await page.get_by_role("link", name="Queues").first.click()
+    await expect(page.get_by_role("heading", name="Queues", level=1)).to_be_visible()
+    others.set()
+    await expect(page.get_by_text(re.compile("meanwhile: 3 of 3 recovered.$"))).to_be_visible()
     letters = [await shop.app.ops.dead_letter(job_id) for job_id in dead]
     assert all(letter.recovered_as for letter in letters)
     assert shop.complaints == []

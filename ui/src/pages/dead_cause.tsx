@@ -7,6 +7,7 @@ import type { Cause } from "../lib/jobtypes";
 import { useListKeys } from "../lib/keys";
 import { useKeyset, type Keyset } from "../lib/keyset";
 import { useLoad } from "../lib/load";
+import { isRunning, useRecovery } from "../lib/recovery";
 import { go, href, turn, useRoute } from "../lib/route";
 import { useWho } from "../lib/session";
 import type { DeadLetter, DeadPage } from "../lib/types";
@@ -20,7 +21,7 @@ import { Ago } from "../parts/time";
 import { complain, tell } from "../parts/toast";
 import { Windowed, type Col } from "../parts/windowed";
 import { editAndRecover } from "./dead_edit";
-import { Canary, LeftOver, Rest } from "./dead_recover";
+import { Canary, LeftOver, Recovering, Rest } from "./dead_recover";
 import { Notes } from "./notes";
 
 const AT_ONCE = 200;
@@ -45,7 +46,9 @@ function Known({ cause, done }: { cause: Cause; done: () => void }) {
   const who = useWho();
   const { query } = useRoute();
   const [canary, began] = [query.get("canary") ?? undefined, query.get("began") ?? undefined];
-  const [rest, setRest] = useState(false);
+  const [asked, askForRest] = useState(false);
+  const recovery = useRecovery(cause.id);
+  const rest = () => askForRest(true);
   const list = useKeyset<DeadLetter>("/dead-letters", "dead_letters", { cause: cause.id, task: cause.task });
   const again = () => (list.again(), done());
   return (
@@ -53,11 +56,11 @@ function Known({ cause, done }: { cause: Cause; done: () => void }) {
       <div class="card stack">
         <div class="line wrap">
           <h2 class="grow words">{cause.task}: {cause.error}</h2>
-          {who.may("operate") && cause.count > 0 && <Actions cause={cause} began={canary && (began ?? canary)} rest={rest ? undefined : () => setRest(true)} again={again} />}
+          {who.may("operate") && cause.count > 0 && <Actions cause={cause} began={canary && (began ?? canary)} rest={asked || recovery ? undefined : rest} busy={isRunning(recovery)} again={again} />}
         </div>
-        {canary && <Canary key={canary} id={canary} others={cause.count} rest={() => setRest(true)} />}
-        {who.may("operate") && !rest && <LeftOver left={cause.count} rest={() => setRest(true)} />}
-        {rest && <Rest cause={cause} again={again} close={() => setRest(false)} />}
+        {canary && <Canary key={canary} id={canary} others={recovery ? 0 : cause.count} rest={rest} />}
+        {who.may("operate") && !asked && !recovery && <LeftOver left={cause.count} rest={rest} />}
+        {recovery ? <Recovering cause={cause.id} recovery={recovery} again={again} /> : asked && <Rest cause={cause} close={() => askForRest(false)} />}
         {cause.count > 0 ? <Sample id={cause.latest} /> : <Gone id={cause.id} task={cause.task} />}
       </div>
       <NotesOn id={cause.id} />
@@ -103,14 +106,15 @@ function Gone({ id, task }: { id: string; task?: string }) {
 }
 
 /** `began`: the first canary of this run, where there was one. */
-interface ActionsGiven { cause: Cause; began: string | undefined; rest: (() => void) | undefined; again: () => void }
+interface ActionsGiven { cause: Cause; began: string | undefined; rest: (() => void) | undefined; busy: boolean; again: () => void }
 
-function Actions({ cause, began, rest, again }: ActionsGiven) {
+function Actions({ cause, began, rest, busy, again }: ActionsGiven) {
+  const title = busy ? "All of this cause are being recovered: stop that first, or wait for its end" : undefined;
   return (
     <span class="line wrap">
-      <button type="button" class={began ? "" : "primary"} onClick={() => void recoverCanary(cause, began, again)}>{began ? "Recover another…" : "Recover one…"}</button>
-      {cause.count > 1 && <button type="button" disabled={!rest} onClick={rest}>Recover all…</button>}
-      <button type="button" class="danger" onClick={() => void purgeAll(cause, again)}>Purge all…</button>
+      <button type="button" class={began ? "" : "primary"} disabled={busy} title={title} onClick={() => void recoverCanary(cause, began, again)}>{began ? "Recover another…" : "Recover one…"}</button>
+      {cause.count > 1 && <button type="button" disabled={!rest} title={title} onClick={rest}>Recover all…</button>}
+      <button type="button" class="danger" disabled={busy} title={title} onClick={() => void purgeAll(cause, again)}>Purge all…</button>
     </span>
   );
 }
