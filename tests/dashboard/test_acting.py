@@ -42,6 +42,8 @@ async def test_a_failed_job_is_retried_from_its_page(shop: Shop) -> None:
     await page.get_by_role("button", name="Retry", exact=True).click()
     await confirm(page, "Retry")
     await expect(page.get_by_text("1 retried")).to_be_visible()
+    await expect(page.get_by_role("button", name="Retry", exact=True)).to_have_count(0)
+    await expect(page.get_by_role("heading", level=1)).to_be_focused()
     letter = await shop.app.ops.dead_letter(job_id)
     assert letter.recovered_as is not None
     # in lists it is marked, and told apart from what is still to be seen to

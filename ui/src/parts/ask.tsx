@@ -1,6 +1,7 @@
 // Before something is changed: what will happen to what, why (for the audit), and the command that does the same.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
+import { keepFocus } from "../lib/arrival";
 import { Command } from "./copy";
 import { inWords } from "./toast";
 
@@ -36,7 +37,7 @@ export function Asker() {
   const close = () => dialog.current?.close(); // which gives the focus back to where it was
   const closed = () => {
     set(undefined);
-    if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+    keepFocus();
   };
 
   const submit = async (event: SubmitEvent) => {
