@@ -137,6 +137,31 @@ async def test_a_job_is_enqueued_from_the_catalogue_and_bad_arguments_are_told_a
     assert made.args == {"order_id": 12345678901234567890}
 
 
+async def test_what_is_wrong_with_an_argument_is_not_told_at_the_option_of_that_name(shop: Shop) -> None:
+    page = await shop.page("operator", "/tasks/label")
+    form = page.get_by_role("form", name="Enqueue label")
+    options = form.locator("details")
+    for name in ("key", "delay", "tags"):
+        await form.locator(f"#arg-{name}").fill("many")
+    await form.get_by_role("button", name="Enqueue").click()
+    await expect(form.get_by_role("alert")).to_have_count(3)
+    await expect(form.locator("#arg-key")).to_be_focused()
+    await expect(options.get_by_role("alert")).to_have_count(0)
+    for name in ("key", "delay", "tags"):
+        await form.locator(f"#arg-{name}").fill("")
+    await options.locator("summary").click()
+    await form.get_by_label("Delay, in seconds").fill("soon")
+    await form.get_by_role("button", name="Enqueue").click()
+    await expect(form.get_by_label("Delay, in seconds")).to_be_focused()
+    await expect(form.get_by_role("alert")).to_have_count(1)
+    await expect(options.get_by_role("alert")).to_have_count(1)
+    # with nothing but defaults: that is said of the job
+    await form.get_by_label("Delay, in seconds").fill("")
+    await form.get_by_role("button", name="Enqueue").click()
+    await page.get_by_role("tab", name="Arguments").click()
+    await expect(page.get_by_text("None were given: the task's defaults stand")).to_be_visible()
+
+
 async def test_a_page_shows_what_happens_without_being_loaded_again(shop: Shop) -> None:
     page = await shop.page("operator", "/jobs?q=key:seen-live")
     await expect(page.get_by_text("No job matches")).to_be_visible()

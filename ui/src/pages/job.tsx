@@ -173,12 +173,17 @@ function Wrong({ job, story }: { job: Job; story: JobStory | undefined }) {
   );
 }
 
+function noneGiven(task: TaskInfo | undefined): string {
+  if (!task) return "No arguments were given";
+  return Object.keys(task.payload.properties ?? {}).length ? "None were given: the task's defaults stand" : "It takes no arguments";
+}
+
 function Given({ job }: { job: Job }) {
   const who = useWho();
   const task = useLoad(() => get<TaskInfo & { secret: string[] }>(`/tasks/${encodeURIComponent(job.task)}`).catch(() => undefined), [job.task], 300_000);
   if (!who.may("payload")) return <Empty title="Not shown to you" text="Arguments need a token with the scope payload." command="penstock token create NAME --scope read --scope payload --owner '*'" />;
   const given = job.payload;
-  if (!given || typeof given !== "object" || !Object.keys(given).length) return <Empty title="It takes no arguments" />;
+  if (!given || typeof given !== "object" || !Object.keys(given).length) return <Empty title={noneGiven(task.data)} />;
   const hidden = new Set(task.data?.secret ?? []);
   return (
     <div class="stack tight">
