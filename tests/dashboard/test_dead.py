@@ -101,15 +101,17 @@ async def test_arguments_are_mended_field_by_field_before_a_job_is_recovered(sho
     row = page.get_by_role("row").filter(has=page.locator(f'a[href$="{job_id}"]'))
     await row.get_by_role("button", name="Edit").click()
     dialog = page.get_by_role("dialog")
-    await expect(dialog.get_by_label("amount")).to_have_value(str(BIG))
-    await dialog.get_by_label("amount").fill("nine")
-    await dialog.get_by_role("button", name="Recover").click()
+    await expect(dialog.get_by_role("textbox", name="amount")).to_have_value(str(BIG))
+    await dialog.get_by_role("textbox", name="amount").fill("nine")
+    await dialog.get_by_role("button", name="Recover", exact=True).click()
     await expect(dialog.get_by_role("alert")).to_contain_text("valid integer")
     await accessible(page)
     mended.add("edited too")
-    await dialog.get_by_label("amount").fill(str(BIG))
-    await dialog.get_by_label("shop").fill("edited too")
-    await dialog.get_by_role("button", name="Recover").click()
+    await dialog.get_by_role("textbox", name="amount").fill(str(BIG))
+    await dialog.get_by_role("textbox", name="shop").fill("edited too")
+    told = f"""penstock dlq recover {job_id} --args '{{"shop":"edited too","amount":{BIG}}}'"""
+    await expect(dialog.locator(".command code")).to_have_text(told)
+    await dialog.get_by_role("button", name="Recover", exact=True).click()
     await expect(dialog).to_have_count(0)
     letter = await shop.app.ops.dead_letter(job_id)
     assert letter.recovered_as is not None
@@ -118,7 +120,7 @@ async def test_arguments_are_mended_field_by_field_before_a_job_is_recovered(sho
 
 
 async def test_a_cause_is_purged_by_its_count_and_a_reader_sees_no_action(shop: Shop) -> None:
-    await charged(shop, "gone", 1, 2)
+    dead = await charged(shop, "gone", 1, 2)
     reader = await shop.page("reader", "/dead-letters")
     group = reader.get_by_role("group", name="Causes").get_by_role("button").filter(has_text="gone")
     await group.click()
@@ -135,6 +137,8 @@ async def test_a_cause_is_purged_by_its_count_and_a_reader_sees_no_action(shop: 
     cause = page.get_by_role("group", name="Causes").get_by_role("button").filter(has_text="gone")
     await cause.click()
     await page.get_by_role("button", name="Purge all").click()
+    told = page.get_by_role("dialog").locator(".command code")
+    await expect(told).to_have_text(f"penstock dlq purge {dead[1]}; penstock dlq purge {dead[0]}")
     await page.get_by_role("dialog").get_by_role("button", name="Purge 2").click()
     await expect(cause).to_have_count(0)
     # who looks at it meanwhile is told, and not shown another

@@ -2,7 +2,7 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { get, post } from "../lib/api";
 import { idsOf } from "../lib/causes";
-import { forLetter } from "../lib/commands";
+import { forLetter, forLetters } from "../lib/commands";
 import type { Cause } from "../lib/jobtypes";
 import { useListKeys } from "../lib/keys";
 import { useKeyset, type Keyset } from "../lib/keyset";
@@ -18,7 +18,7 @@ import { FreshRows, Told } from "../parts/fresh";
 import { Arguments } from "../parts/jobcells";
 import { Shown } from "../parts/shown";
 import { Ago } from "../parts/time";
-import { complain, tell } from "../parts/toast";
+import { complain, tell, tellOfJob } from "../parts/toast";
 import { Windowed, type Col } from "../parts/windowed";
 import { editAndRecover } from "./dead_edit";
 import { Canary, LeftOver, Recovering, Rest } from "./dead_recover";
@@ -224,7 +224,7 @@ function recoverOne(letter: DeadLetter, again: () => void): void {
     body: <p>It becomes a new job with its attempts reset.</p>,
     act: async (reason) => {
       const made = await post<{ job_id: string; already: boolean }>(`/dead-letters/${letter.job_id}/recover`, { reason: reason || null });
-      tell(made.already ? `It had been recovered already, as ${made.job_id}` : `Recovered as ${made.job_id}`);
+      tellOfJob(made.already ? "It had been recovered already, as" : "Recovered as", made.job_id);
       again();
     },
   });
@@ -247,7 +247,7 @@ async function purgeAll(cause: Cause, again: () => void): Promise<void> {
   try {
     const ids = await idsOf(cause, (n) => n > SLOW && tell(`Counting… ${count(n)} so far`), { current: false });
     ask({
-      title: `Remove ${count(ids.length)} dead letters for good?`, action: `Purge ${count(ids.length)}`, danger: true,
+      title: `Remove ${count(ids.length)} dead letters for good?`, action: `Purge ${count(ids.length)}`, danger: true, command: forLetters("purge", ids),
       body: <><p class="words">{cause.task}: {cause.error}</p><p>They cannot be recovered any more. Only those that are dead now: one that comes meanwhile stays.</p></>,
       act: async (reason) => {
         let purged = 0;
