@@ -12,7 +12,9 @@ from playwright.async_api import Page, expect
 from dashboard.jobs_kit import HOSTILE, mended
 from dashboard.kit import Shop
 from penstock import State
+from penstock.engine import JobFilter
 from penstock.model.job import NewJob
+from penstock.searching import Fit
 from penstock.tasks.ids import new_id
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
@@ -70,6 +72,10 @@ async def test_jobs_are_found_by_every_word_and_the_address_keeps_the_search(sho
     await expect(page.get_by_text("Not all of this is understood")).to_be_visible()
     await expect(page.locator("tr.row")).to_have_count(0)
     await expect(page.get_by_role("alert")).to_contain_text("only by order_id")
+    # to ask again would be of no use: what to add is
+    await page.goto(f"/dashboard/jobs?q={quote('args.order_id:7000')}")
+    await expect(page.get_by_role("alert")).to_contain_text("Add task:NAME to the search.")
+    await expect(page.get_by_role("button", name="Try again")).to_have_count(0)
     await page.locator("#search").fill(job.id)
     await page.keyboard.press("Enter")
     await expect(page).to_have_url(re.compile(f"/jobs/{job.id}$"))
@@ -116,6 +122,24 @@ async def test_all_that_match_are_acted_on_as_of_the_look_and_it_says_how_many_s
     await dialog.get_by_role("button", name="Delete", exact=True).click()
     await expect(page.locator("tr.row")).to_have_count(4)
     assert shop.complaints == []
+
+
+async def test_a_job_is_deleted_from_its_page_and_the_list_is_as_it_was_searched(shop: Shop) -> None:
+    for order_id in (1, 2):
+        job = await shop.app.tasks["send_receipt"].using(owner="back", delay=3600).aenqueue(order_id=order_id)
+        await shop.app.ops.cancel(job.id)
+    page = await shop.page("operator", "/jobs?q=owner:back")
+    await page.get_by_title(job.id).click()
+    await page.get_by_role("tab", name="Result").click()
+    await page.get_by_role("button", name="Delete", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.locator(".command code")).to_have_text(f"penstock bulk delete --key {job.id}")
+    seen = await shop.app.ops.matching.preview("delete", JobFilter(key=job.id), Fit())
+    assert [each.id for each in seen.examples] == [job.id]
+    await dialog.get_by_role("button", name="Delete", exact=True).click()
+    await expect(page).to_have_url(re.compile("/jobs.q=owner:back$"))
+    await expect(page.locator("tr.row")).to_have_count(1)
+    await expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 
 async def walk_down(page: Page, last: str) -> None:

@@ -5,7 +5,7 @@ import { get } from "../lib/api";
 import type { JobStory } from "../lib/jobtypes";
 import { asText, write } from "../lib/json";
 import { useLoad } from "../lib/load";
-import { go, href, turn, useRoute } from "../lib/route";
+import { backTo, href, turn, useRoute } from "../lib/route";
 import { idIn } from "../lib/search";
 import { useWho } from "../lib/session";
 import type { Job, TaskInfo } from "../lib/types";
@@ -81,7 +81,7 @@ function Acts({ job, story, again }: { job: Job; story: JobStory | undefined; ag
       {dead && who.may("payload") && <button type="button" onClick={() => void editAndRecover(job.job_id, job.task, again)}>Edit and retry…</button>}
       {job.state === "delayed" && <button type="button" class="primary" onClick={() => askFor("promote", [job], again)}>Run now</button>}
       {!job.finished_at && <button type="button" class="danger" onClick={() => askFor("cancel", [job], again)}>Cancel</button>}
-      {job.finished_at && job.state && <button type="button" class="danger" onClick={() => askFor("delete", [job], () => go(href("/jobs")))}>Delete</button>}
+      {job.finished_at && job.state && <button type="button" class="danger" onClick={() => askFor("delete", [job], () => backTo("/jobs"))}>Delete</button>}
     </>
   );
 }
