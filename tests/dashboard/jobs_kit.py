@@ -29,3 +29,8 @@ def add_jobs(app: Penstock) -> None:
         if shop not in mended:
             raise Unrecoverable(f"the bank says no to {amount} {shop}")
         return "paid"
+
+    @app.task(queue="slow", name="label")
+    async def label(key: int = 1, delay: int = 2, priority: int = 3, owner: int = 4, tags: int = 5) -> int:
+        """Its arguments are called as the options of a job are."""
+        return key + delay + priority + owner + tags

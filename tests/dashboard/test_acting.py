@@ -42,6 +42,8 @@ async def test_a_failed_job_is_retried_from_its_page(shop: Shop) -> None:
     await page.get_by_role("button", name="Retry", exact=True).click()
     await confirm(page, "Retry")
     await expect(page.get_by_text("1 retried")).to_be_visible()
+    await expect(page.get_by_role("button", name="Retry", exact=True)).to_have_count(0)
+    await expect(page.get_by_role("heading", level=1)).to_be_focused()
     letter = await shop.app.ops.dead_letter(job_id)
     assert letter.recovered_as is not None
     # in lists it is marked, and told apart from what is still to be seen to
@@ -81,7 +83,9 @@ async def test_a_schedule_is_fired_now(shop: Shop) -> None:
     await expect(page.get_by_text("America/Sao_Paulo")).to_be_visible()
     await page.get_by_role("button", name="Fire now").click()
     await confirm(page, "Fire now")
-    await expect(page.get_by_text("Fired as")).to_be_visible()
+    await page.get_by_text("Fired as").get_by_role("link").click()
+    await expect(page).to_have_url(re.compile("/jobs/[0-9a-f-]{36}$"))
+    await page.go_back()
     fired = page.get_by_role("region", name="What it has fired").get_by_role("row").filter(has_text="by hand")
     await expect(fired.locator(".state")).to_have_text(re.compile("completed|waiting|active"))
     await page.get_by_role("button", name="Pause").click()
@@ -133,6 +137,31 @@ async def test_a_job_is_enqueued_from_the_catalogue_and_bad_arguments_are_told_a
     await expect(page.get_by_text("12345678901234567890", exact=True)).to_be_visible()
     made = await shop.app.ops.job(page.url.rsplit("/", 1)[1])
     assert made.args == {"order_id": 12345678901234567890}
+
+
+async def test_what_is_wrong_with_an_argument_is_not_told_at_the_option_of_that_name(shop: Shop) -> None:
+    page = await shop.page("operator", "/tasks/label")
+    form = page.get_by_role("form", name="Enqueue label")
+    options = form.locator("details")
+    for name in ("key", "delay", "tags"):
+        await form.locator(f"#arg-{name}").fill("many")
+    await form.get_by_role("button", name="Enqueue").click()
+    await expect(form.get_by_role("alert")).to_have_count(3)
+    await expect(form.locator("#arg-key")).to_be_focused()
+    await expect(options.get_by_role("alert")).to_have_count(0)
+    for name in ("key", "delay", "tags"):
+        await form.locator(f"#arg-{name}").fill("")
+    await options.locator("summary").click()
+    await form.get_by_label("Delay, in seconds").fill("soon")
+    await form.get_by_role("button", name="Enqueue").click()
+    await expect(form.get_by_label("Delay, in seconds")).to_be_focused()
+    await expect(form.get_by_role("alert")).to_have_count(1)
+    await expect(options.get_by_role("alert")).to_have_count(1)
+    # with nothing but defaults: that is said of the job
+    await form.get_by_label("Delay, in seconds").fill("")
+    await form.get_by_role("button", name="Enqueue").click()
+    await page.get_by_role("tab", name="Arguments").click()
+    await expect(page.get_by_text("None were given: the task's defaults stand")).to_be_visible()
 
 
 async def test_a_page_shows_what_happens_without_being_loaded_again(shop: Shop) -> None:

@@ -9,10 +9,12 @@ from urllib.parse import quote
 import pytest
 from playwright.async_api import Page, expect
 
-from dashboard.jobs_kit import HOSTILE
+from dashboard.jobs_kit import HOSTILE, mended
 from dashboard.kit import Shop
 from penstock import State
+from penstock.engine import JobFilter
 from penstock.model.job import NewJob
+from penstock.searching import Fit
 from penstock.tasks.ids import new_id
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
@@ -70,6 +72,10 @@ async def test_jobs_are_found_by_every_word_and_the_address_keeps_the_search(sho
     await expect(page.get_by_text("Not all of this is understood")).to_be_visible()
     await expect(page.locator("tr.row")).to_have_count(0)
     await expect(page.get_by_role("alert")).to_contain_text("only by order_id")
+    # to ask again would be of no use: what to add is
+    await page.goto(f"/dashboard/jobs?q={quote('args.order_id:7000')}")
+    await expect(page.get_by_role("alert")).to_contain_text("Add task:NAME to the search.")
+    await expect(page.get_by_role("button", name="Try again")).to_have_count(0)
     await page.locator("#search").fill(job.id)
     await page.keyboard.press("Enter")
     await expect(page).to_have_url(re.compile(f"/jobs/{job.id}$"))
@@ -116,6 +122,24 @@ async def test_all_that_match_are_acted_on_as_of_the_look_and_it_says_how_many_s
     await dialog.get_by_role("button", name="Delete", exact=True).click()
     await expect(page.locator("tr.row")).to_have_count(4)
     assert shop.complaints == []
+
+
+async def test_a_job_is_deleted_from_its_page_and_the_list_is_as_it_was_searched(shop: Shop) -> None:
+    for order_id in (1, 2):
+        job = await shop.app.tasks["send_receipt"].using(owner="back", delay=3600).aenqueue(order_id=order_id)
+        await shop.app.ops.cancel(job.id)
+    page = await shop.page("operator", "/jobs?q=owner:back")
+    await page.get_by_title(job.id).click()
+    await page.get_by_role("tab", name="Result").click()
+    await page.get_by_role("button", name="Delete", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.locator(".command code")).to_have_text(f"penstock bulk delete --key {job.id}")
+    seen = await shop.app.ops.matching.preview("delete", JobFilter(key=job.id), Fit())
+    assert [each.id for each in seen.examples] == [job.id]
+    await dialog.get_by_role("button", name="Delete", exact=True).click()
+    await expect(page).to_have_url(re.compile("/jobs.q=owner:back$"))
+    await expect(page.locator("tr.row")).to_have_count(1)
+    await expect(page.get_by_role("heading", level=1)).to_be_focused()
 
 
 async def walk_down(page: Page, last: str) -> None:
@@ -233,3 +257,27 @@ async def test_why_a_job_does_not_run_is_said_first_with_the_button_that_mends_i
     await page.get_by_role("button", name="Resume the queue").click()
     await page.get_by_role("dialog").get_by_role("button", name="Resume", exact=True).click()
     await expect(page.locator("main .head .state.completed")).to_be_visible(timeout=20_000)
+
+
+async def test_a_job_that_waits_for_a_failed_one_offers_to_retry_that_one(shop: Shop) -> None:
+    flow = shop.app.flow("held")
+    boom = flow.add(shop.app.tasks["charge"].call(shop="held", amount=1))
+    join = flow.add(shop.app.tasks["send_receipt"].call(order_id=1), after={boom: "wait"})
+    made = await flow.aenqueue()
+    with pytest.raises(Exception, match="the bank says no"):
+        await made[boom].aresult(timeout=20)
+    page = await shop.page("operator", f"/jobs/{made[join].id}")
+    why = page.get_by_role("region", name="Why it does not run")
+    await why.get_by_role("link", name=made[boom].id).click()
+    await expect(page).to_have_url(re.compile(f"/jobs/{made[boom].id}$"))
+    await page.go_back()
+    await expect(why.get_by_role("link", name="To that job")).to_be_visible()
+    await expect(why.get_by_role("button", name="Run now")).to_have_count(0)
+    mended.add("held")
+    await why.get_by_role("button", name="Retry that job").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.locator(".command code")).to_have_text(f"penstock retry {made[boom].id}")
+    await dialog.get_by_role("button", name="Retry", exact=True).click()
+    await expect(page.get_by_text("1 retried")).to_be_visible()
+    await expect(page.locator("main .head .state.completed")).to_be_visible(timeout=20_000)
+    assert shop.complaints == []

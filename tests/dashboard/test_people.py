@@ -158,6 +158,29 @@ async def test_the_relay_is_seen_to_be_behind_and_to_catch_up(shop: Shop, tmp_pa
     assert shop.complaints == []
 
 
+async def test_the_next_runs_of_a_schedule_that_fires_by_the_second_are_told_by_the_second(
+    shop: Shop, tmp_path: Path
+) -> None:
+    app = Penstock(f"sqlite:///{tmp_path}/jobs.db", name="shop")
+
+    @app.task
+    async def hello() -> None: ...
+
+    app.schedule("often", hello.call(), every=30)
+    app.schedule("seldom", hello.call(), cron="0 3 * * *")
+    async with app, serving(app) as url:
+        await app.worker().run(burst=True)
+        page = await entered(shop, f"{url}/dashboard/schedules/often", await app.ops.sessions.invite("ana"))
+        runs = page.get_by_role("region", name="The next runs").get_by_role("row")
+        await expect(runs.nth(1)).to_contain_text(re.compile(r"\d\d:\d\d:\d\d"))
+        await expect(runs.nth(2)).to_contain_text(re.compile(r"\d\d:\d\d:\d\d"))
+        await page.goto(f"{url}/dashboard/schedules/seldom")
+        await expect(runs.nth(1)).to_contain_text("03:00")
+        await expect(runs.nth(1)).not_to_contain_text("03:00:00")
+        await page.context.close()
+    assert shop.complaints == []
+
+
 async def entered(shop: Shop, url: str, invitation: str) -> Page:
     page = await (await shop.browser.new_context()).new_page()
     page.on("pageerror", lambda error: shop.complaints.append(str(error)))

@@ -2,6 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { useArrival } from "./lib/arrival";
 import { connect, disconnect } from "./lib/live";
+import { stopAll } from "./lib/recovery";
 import { useRoute } from "./lib/route";
 import { SessionContext, useSession } from "./lib/session";
 import { useKeys } from "./lib/keys";
@@ -24,7 +25,7 @@ export function App() {
   useEffect(() => void (document.title = `${isHere ? page.title : "Sign in"} · Penstock`), [page.title, isHere]);
   useEffect(() => {
     if (isHere) connect(session.look);
-    else disconnect();
+    else (disconnect(), stopAll());
   }, [isHere]);
 
   if (session.asked && !session.who) return <Login enter={session.enter} why={session.why} />;

@@ -11,6 +11,7 @@ export interface Route {
 const listeners = new Set<() => void>();
 const scrolled = new Map<string, number>(); // how far, when an entry was left
 let entry = "";
+let before: string | undefined; // the path that the page was come to from, within the dashboard
 
 export function here(): Route {
   const path = location.pathname.slice(PAGES.length).replace(/\/+$/, "") || "/";
@@ -35,22 +36,31 @@ export function begin(): void {
   });
 }
 
+interface Kept { entry?: string; before?: string }
+
 function enter(): void {
-  const named = (history.state as { entry?: string } | null)?.entry;
-  entry = named ?? newEntry();
-  if (!named) history.replaceState({ entry }, "");
+  const kept = (history.state ?? {}) as Kept;
+  before = kept.before;
+  entry = kept.entry ?? newEntry();
+  if (!kept.entry) history.replaceState({ entry }, "");
 }
 
 const newEntry = () => `${Date.now()}-${Math.random()}`;
 
 export function go(to: string, replace = false): void {
-  if (replace) history.replaceState({ entry }, "", to);
+  if (replace) history.replaceState({ entry, before }, "", to);
   else {
     scrolled.set(entry, scrollY);
-    entry = newEntry();
-    history.pushState({ entry }, "", to);
+    [entry, before] = [newEntry(), here().path];
+    history.pushState({ entry, before }, "", to);
   }
   listeners.forEach((tell) => tell());
+}
+
+/** Back to the page at a path, as it was, where somebody has come from it; else there anew. */
+export function backTo(path: string): void {
+  if (before === path) history.back();
+  else go(href(path));
 }
 
 /** How far this page was scrolled when it was left; undefined where it is new. */

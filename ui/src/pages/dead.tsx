@@ -54,7 +54,7 @@ function Nothing() {
 
 function CauseButton({ cause, chosen }: { cause: Cause; chosen: boolean }) {
   const open = () => {
-    turn({ cause: cause.id, canary: undefined, running: undefined });
+    if (!chosen) turn({ cause: cause.id, canary: undefined, began: undefined, running: undefined });
     if (NARROW.matches) scrollTo(0, 0);
   };
   return (

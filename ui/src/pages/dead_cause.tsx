@@ -2,11 +2,12 @@
 import { useMemo, useRef, useState } from "preact/hooks";
 import { get, post } from "../lib/api";
 import { idsOf } from "../lib/causes";
-import { forLetter } from "../lib/commands";
+import { forLetter, forLetters } from "../lib/commands";
 import type { Cause } from "../lib/jobtypes";
 import { useListKeys } from "../lib/keys";
 import { useKeyset, type Keyset } from "../lib/keyset";
 import { useLoad } from "../lib/load";
+import { isRunning, useRecovery } from "../lib/recovery";
 import { go, href, turn, useRoute } from "../lib/route";
 import { useWho } from "../lib/session";
 import type { DeadLetter, DeadPage } from "../lib/types";
@@ -17,10 +18,10 @@ import { FreshRows, Told } from "../parts/fresh";
 import { Arguments } from "../parts/jobcells";
 import { Shown } from "../parts/shown";
 import { Ago } from "../parts/time";
-import { complain, tell } from "../parts/toast";
+import { complain, tell, tellOfJob } from "../parts/toast";
 import { Windowed, type Col } from "../parts/windowed";
 import { editAndRecover } from "./dead_edit";
-import { Canary, LeftOver, Rest } from "./dead_recover";
+import { Canary, LeftOver, Recovering, Rest } from "./dead_recover";
 import { Notes } from "./notes";
 
 const AT_ONCE = 200;
@@ -35,7 +36,7 @@ export function OneCause({ id, cause: now, whole, done }: Given) {
   const cause = now ?? (known.current && whole ? { ...known.current, count: 0 } : known.current);
   return (
     <section class="stack" aria-label={cause ? `${cause.task}: ${cause.error}` : "One cause"}>
-      <div class="back"><button type="button" class="small" onClick={() => turn({ cause: undefined, canary: undefined, running: undefined })}>← All causes</button></div>
+      <div class="back"><button type="button" class="small" onClick={() => turn({ cause: undefined, canary: undefined, began: undefined, running: undefined })}>← All causes</button></div>
       {cause ? <Known cause={cause} done={done} /> : whole ? <Unknown id={id} /> : <p class="muted" role="status">Looking for this cause…</p>}
     </section>
   );
@@ -43,8 +44,11 @@ export function OneCause({ id, cause: now, whole, done }: Given) {
 
 function Known({ cause, done }: { cause: Cause; done: () => void }) {
   const who = useWho();
-  const canary = useRoute().query.get("canary") ?? undefined;
-  const [rest, setRest] = useState(false);
+  const { query } = useRoute();
+  const [canary, began] = [query.get("canary") ?? undefined, query.get("began") ?? undefined];
+  const [asked, askForRest] = useState(false);
+  const recovery = useRecovery(cause.id);
+  const rest = () => askForRest(true);
   const list = useKeyset<DeadLetter>("/dead-letters", "dead_letters", { cause: cause.id, task: cause.task });
   const again = () => (list.again(), done());
   return (
@@ -52,11 +56,11 @@ function Known({ cause, done }: { cause: Cause; done: () => void }) {
       <div class="card stack">
         <div class="line wrap">
           <h2 class="grow words">{cause.task}: {cause.error}</h2>
-          {who.may("operate") && cause.count > 0 && <Actions cause={cause} canary={canary} first={list.rows[0]} rest={rest ? undefined : () => setRest(true)} again={again} />}
+          {who.may("operate") && cause.count > 0 && <Actions cause={cause} began={canary && (began ?? canary)} rest={asked || recovery ? undefined : rest} busy={isRunning(recovery)} again={again} />}
         </div>
-        {canary && <Canary id={canary} others={cause.count} rest={() => setRest(true)} />}
-        {who.may("operate") && !rest && <LeftOver left={cause.count} rest={() => setRest(true)} />}
-        {rest && <Rest cause={cause} again={again} close={() => setRest(false)} />}
+        {canary && <Canary key={canary} id={canary} others={recovery ? 0 : cause.count} rest={rest} />}
+        {who.may("operate") && !asked && !recovery && <LeftOver left={cause.count} rest={rest} />}
+        {recovery ? <Recovering cause={cause.id} recovery={recovery} again={again} /> : asked && <Rest cause={cause} close={() => askForRest(false)} />}
         {cause.count > 0 ? <Sample id={cause.latest} /> : <Gone id={cause.id} task={cause.task} />}
       </div>
       <NotesOn id={cause.id} />
@@ -101,26 +105,52 @@ function Gone({ id, task }: { id: string; task?: string }) {
   );
 }
 
-interface ActionsGiven { cause: Cause; canary: string | undefined; first: DeadLetter | undefined; rest: (() => void) | undefined; again: () => void }
+/** `began`: the first canary of this run, where there was one. */
+interface ActionsGiven { cause: Cause; began: string | undefined; rest: (() => void) | undefined; busy: boolean; again: () => void }
 
-function Actions({ cause, canary, first, rest, again }: ActionsGiven) {
-  const id = first?.job_id ?? cause.latest;
-  const one = () => ask({
-    title: "Recover one of them?", action: "Recover it", command: forLetter("recover", id),
-    body: <p>The latest, <code title={id}>{short(id)}</code>, becomes a new job with its attempts reset, which is watched here before you recover the rest.</p>,
-    act: async (reason) => {
-      const made = await post<{ job_id: string }>(`/dead-letters/${id}/recover`, { reason: reason || "a canary" });
-      turn({ cause: cause.id, canary: made.job_id }, true);
-      again();
-    },
-  });
+function Actions({ cause, began, rest, busy, again }: ActionsGiven) {
+  const title = busy ? "All of this cause are being recovered: stop that first, or wait for its end" : undefined;
   return (
     <span class="line wrap">
-      <button type="button" class={canary ? "" : "primary"} onClick={one}>{canary ? "Recover another…" : "Recover one…"}</button>
-      {cause.count > 1 && <button type="button" disabled={!rest} onClick={rest}>Recover all…</button>}
-      <button type="button" class="danger" onClick={() => void purgeAll(cause, again)}>Purge all…</button>
+      <button type="button" class={began ? "" : "primary"} disabled={busy} title={title} onClick={() => void recoverCanary(cause, began, again)}>{began ? "Recover another…" : "Recover one…"}</button>
+      {cause.count > 1 && <button type="button" disabled={!rest} title={title} onClick={rest}>Recover all…</button>}
+      <button type="button" class="danger" disabled={busy} title={title} onClick={() => void purgeAll(cause, again)}>Purge all…</button>
     </span>
   );
+}
+
+async function recoverCanary(cause: Cause, began: string | undefined, again: () => void): Promise<void> {
+  try {
+    const untried = await latestOf(cause, began);
+    const id = untried ?? (began && (await latestOf(cause, undefined))) ?? cause.latest;
+    ask({
+      title: "Recover one of them?", action: "Recover it", command: forLetter("recover", id),
+      body: (
+        <>
+          <p>{began && untried ? "The latest that has not been tried yet" : "The latest"}, <code title={id}>{short(id)}</code>, becomes a new job with its attempts reset, which is watched here before you recover the rest.</p>
+          {began && !untried && <p class="muted">All that are left have come since the first one was tried.</p>}
+        </>
+      ),
+      act: async (reason) => {
+        const made = await post<{ job_id: string }>(`/dead-letters/${id}/recover`, { reason: reason || "a canary" });
+        turn({ cause: cause.id, canary: made.job_id, began: began ?? made.job_id }, true);
+        again();
+      },
+    });
+  } catch (error) {
+    complain(error);
+  }
+}
+
+/** The latest dead letter of a cause; `before` a job: neither what it left when it failed, nor what came later. */
+async function latestOf(cause: Cause, before: string | undefined): Promise<string | undefined> {
+  let after: string | null | undefined = before;
+  do {
+    const page: DeadPage = await get<DeadPage>("/dead-letters", { cause: cause.id, task: cause.task, limit: 1, after });
+    if (page.dead_letters[0]) return page.dead_letters[0].job_id;
+    after = page.next;
+  } while (after);
+  return undefined;
 }
 
 function Sample({ id }: { id: string }) {
@@ -194,7 +224,7 @@ function recoverOne(letter: DeadLetter, again: () => void): void {
     body: <p>It becomes a new job with its attempts reset.</p>,
     act: async (reason) => {
       const made = await post<{ job_id: string; already: boolean }>(`/dead-letters/${letter.job_id}/recover`, { reason: reason || null });
-      tell(made.already ? `It had been recovered already, as ${made.job_id}` : `Recovered as ${made.job_id}`);
+      tellOfJob(made.already ? "It had been recovered already, as" : "Recovered as", made.job_id);
       again();
     },
   });
@@ -217,7 +247,7 @@ async function purgeAll(cause: Cause, again: () => void): Promise<void> {
   try {
     const ids = await idsOf(cause, (n) => n > SLOW && tell(`Counting… ${count(n)} so far`), { current: false });
     ask({
-      title: `Remove ${count(ids.length)} dead letters for good?`, action: `Purge ${count(ids.length)}`, danger: true,
+      title: `Remove ${count(ids.length)} dead letters for good?`, action: `Purge ${count(ids.length)}`, danger: true, command: forLetters("purge", ids),
       body: <><p class="words">{cause.task}: {cause.error}</p><p>They cannot be recovered any more. Only those that are dead now: one that comes meanwhile stays.</p></>,
       act: async (reason) => {
         let purged = 0;

@@ -1,10 +1,12 @@
 // Other arguments before a job is recovered: a field for each, what does not fit told at its field.
 import { useState } from "preact/hooks";
 import { ApiError, get, post } from "../lib/api";
+import { forEdited } from "../lib/commands";
 import { asText as asJson, Exact, readExact } from "../lib/json";
 import type { DeadLetter, Schema, TaskInfo } from "../lib/types";
 import { ask, Told } from "../parts/ask";
-import { complain, tell } from "../parts/toast";
+import { Command } from "../parts/copy";
+import { complain, tellOfJob } from "../parts/toast";
 
 const HIDDEN = "•••";
 
@@ -12,6 +14,7 @@ const HIDDEN = "•••";
 class Draft {
   readonly written: Record<string, string> = {};
   wrong: (fields: Record<string, string>) => void = () => undefined;
+  typed: () => void = () => undefined;
 
   constructor(readonly given: Record<string, unknown>, readonly schema: Schema) {
     for (const name of this.names) this.written[name] = name in given ? asText(given[name]) : "";
@@ -60,6 +63,7 @@ export async function editAndRecover(id: string, task: string, done: (made?: str
     const draft = new Draft((letter.payload ?? {}) as Record<string, unknown>, info?.payload ?? {});
     ask({
       title: "Recover with other arguments", action: "Recover",
+      command: <AsTyped id={id} draft={draft} />,
       body: <Fields draft={draft} known={info !== undefined} />,
       act: async (reason) => done(await recovered(id, draft, reason)),
     });
@@ -68,11 +72,18 @@ export async function editAndRecover(id: string, task: string, done: (made?: str
   }
 }
 
+/** The command that brings what is written by now. */
+function AsTyped({ id, draft }: { id: string; draft: Draft }) {
+  const [, again] = useState(0);
+  draft.typed = () => again((n) => n + 1);
+  return <Command text={forEdited(id, draft.payload())} />;
+}
+
 async function recovered(id: string, draft: Draft, reason: string): Promise<string> {
   draft.wrong({});
   try {
     const made = await post<{ job_id: string }>(`/dead-letters/${id}/recover`, { payload: draft.payload(), reason: reason || null });
-    tell(`Recovered as ${made.job_id}`);
+    tellOfJob("Recovered as", made.job_id);
     return made.job_id;
   } catch (error) {
     if (!(error instanceof ApiError) || !error.fields.length) throw error;
@@ -103,7 +114,7 @@ function Field({ draft, name, wrong }: { draft: Draft; name: string; wrong: stri
   const needed = draft.schema.required?.includes(name);
   const shared = {
     defaultValue: text, "aria-invalid": Boolean(wrong), "aria-describedby": wrong ? `wrong-${name}` : undefined, spellcheck: false,
-    onInput: (event: { currentTarget: { value: string } }) => void (draft.written[name] = event.currentTarget.value),
+    onInput: (event: { currentTarget: { value: string } }) => ((draft.written[name] = event.currentTarget.value), draft.typed()),
   };
   return (
     <div class="stack tiny">

@@ -9,7 +9,9 @@ import type { TaskInfo } from "../lib/types";
 import { seesAll } from "../lib/who";
 import { complain, tell } from "../parts/toast";
 
+/** As the service names them: arguments as payload.NAME, for one may be called as an option is. */
 type Wrong = Record<string, string>;
+const argument = (name: string): string => `payload.${name}`;
 const OPTIONS = ["key", "delay", "priority", "owner", "tags"];
 const PRIORITIES = ["critical", "high", "medium", "low"];
 
@@ -42,7 +44,7 @@ export function Enqueue({ task }: { task: TaskInfo }) {
   return (
     <form class="card stack" onSubmit={submit} noValidate aria-label={`Enqueue ${task.name}`}>
       <h2>Enqueue one</h2>
-      {fields.map((field) => <Input key={field.name} field={field} secret={task.secret.includes(field.name)} wrong={wrong[field.name]} />)}
+      {fields.map((field) => <Input key={field.name} field={field} secret={task.secret.includes(field.name)} wrong={wrong[argument(field.name)]} />)}
       {!fields.length && <p class="muted">It takes no arguments.</p>}
       <details open={OPTIONS.some((name) => name in wrong)}>
         <summary>Options</summary>
@@ -120,7 +122,7 @@ function read(fields: Field[], given: FormData): [Record<string, unknown>, Wrong
       if (value !== undefined) payload[field.name] = value;
     } catch (error) {
       if (!(error instanceof NotJson)) throw error;
-      wrong[field.name] = error.message;
+      wrong[argument(field.name)] = error.message;
     }
   }
   return [payload, wrong];
@@ -136,11 +138,10 @@ function options(given: FormData): Record<string, unknown> {
 
 /** Which field each problem is told at; of an argument within an argument, the outer one. */
 function placed(error: ApiError, fields: Field[]): Wrong {
-  const known = new Set([...fields.map((field) => field.name), ...OPTIONS]);
+  const known = new Set([...fields.map((field) => argument(field.name)), ...OPTIONS]);
   const found = error.fields.map(({ field, problem }) => {
-    const path = field.replace(/^payload\./, "");
-    const outer = known.has(path) ? path : path.split(/[.[]/)[0] ?? path;
-    return [outer, path === outer ? problem : `${path.slice(outer.length).replace(/^\./, "")}: ${problem}`] as const;
+    const outer = known.has(field) ? field : /^(payload\.)?[^.[]*/.exec(field)?.[0] ?? field;
+    return [outer, field === outer ? problem : `${field.slice(outer.length).replace(/^\./, "")}: ${problem}`] as const;
   });
   return found.every(([name]) => known.has(name)) ? Object.fromEntries(found) : {};
 }

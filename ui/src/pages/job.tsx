@@ -5,7 +5,7 @@ import { get } from "../lib/api";
 import type { JobStory } from "../lib/jobtypes";
 import { asText, write } from "../lib/json";
 import { useLoad } from "../lib/load";
-import { go, href, turn, useRoute } from "../lib/route";
+import { backTo, href, turn, useRoute } from "../lib/route";
 import { idIn } from "../lib/search";
 import { useWho } from "../lib/session";
 import type { Job, TaskInfo } from "../lib/types";
@@ -81,7 +81,7 @@ function Acts({ job, story, again }: { job: Job; story: JobStory | undefined; ag
       {dead && who.may("payload") && <button type="button" onClick={() => void editAndRecover(job.job_id, job.task, again)}>Edit and retry…</button>}
       {job.state === "delayed" && <button type="button" class="primary" onClick={() => askFor("promote", [job], again)}>Run now</button>}
       {!job.finished_at && <button type="button" class="danger" onClick={() => askFor("cancel", [job], again)}>Cancel</button>}
-      {job.finished_at && job.state && <button type="button" class="danger" onClick={() => askFor("delete", [job], () => go(href("/jobs")))}>Delete</button>}
+      {job.finished_at && job.state && <button type="button" class="danger" onClick={() => askFor("delete", [job], () => backTo("/jobs"))}>Delete</button>}
     </>
   );
 }
@@ -173,12 +173,17 @@ function Wrong({ job, story }: { job: Job; story: JobStory | undefined }) {
   );
 }
 
+function noneGiven(task: TaskInfo | undefined): string {
+  if (!task) return "No arguments were given";
+  return Object.keys(task.payload.properties ?? {}).length ? "None were given: the task's defaults stand" : "It takes no arguments";
+}
+
 function Given({ job }: { job: Job }) {
   const who = useWho();
   const task = useLoad(() => get<TaskInfo & { secret: string[] }>(`/tasks/${encodeURIComponent(job.task)}`).catch(() => undefined), [job.task], 300_000);
   if (!who.may("payload")) return <Empty title="Not shown to you" text="Arguments need a token with the scope payload." command="penstock token create NAME --scope read --scope payload --owner '*'" />;
   const given = job.payload;
-  if (!given || typeof given !== "object" || !Object.keys(given).length) return <Empty title="It takes no arguments" />;
+  if (!given || typeof given !== "object" || !Object.keys(given).length) return <Empty title={noneGiven(task.data)} />;
   const hidden = new Set(task.data?.secret ?? []);
   return (
     <div class="stack tight">

@@ -5,12 +5,12 @@ import { useLoad } from "../lib/load";
 import { href } from "../lib/route";
 import { useWho } from "../lib/session";
 import type { Job } from "../lib/types";
-import { askFor } from "../parts/acts";
+import { askFor, WORDS } from "../parts/acts";
 import { ask } from "../parts/ask";
 import { Command } from "../parts/copy";
 import { Ago } from "../parts/time";
 import { Told } from "../parts/told";
-import { tell } from "../parts/toast";
+import { complain, tell } from "../parts/toast";
 
 export function WhyBanner({ job, again }: { job: Job; again: () => void }) {
   const why = useLoad(() => get<{ causes: Why[] }>(`/jobs/${job.job_id}/why`), [job.job_id, job.updated_at], 3_000);
@@ -20,8 +20,8 @@ export function WhyBanner({ job, again }: { job: Job; again: () => void }) {
   return (
     <section class={`banner why ${job.status === "failed" ? "bad" : job.status === "cancelled" ? "quiet" : ""}`} aria-label={ended ? "How it ended" : "Why it does not run"}>
       <div class="grow stack tight">
-        <span><strong>{ended ? (job.status === "cancelled" ? "Cancelled." : "Failed.") : job.state === "active" ? "It runs, but:" : "Why is it not running?"}</strong> <Told text={first.text} /></span>
-        {others.length > 0 && <ul class="plainlist muted">{others.map((cause) => <li key={cause.because + cause.text}><Told text={cause.text} /></li>)}</ul>}
+        <span><strong>{ended ? (job.status === "cancelled" ? "Cancelled." : "Failed.") : job.state === "active" ? "It runs, but:" : "Why is it not running?"}</strong> <Told text={first.text} jobs={first.jobs} /></span>
+        {others.length > 0 && <ul class="plainlist muted">{others.map((cause) => <li key={cause.because + cause.text}><Told text={cause.text} jobs={cause.jobs} /></li>)}</ul>}
       </div>
       <Next cause={first} job={job} again={again} />
     </section>
@@ -65,12 +65,25 @@ function Next({ cause, job, again }: { cause: Why; job: Job; again: () => void }
       </span>
     );
   }
+  if ((verb === "retry" || verb === "cancel") && on !== job.job_id) return <Other id={on} act={verb} again={again} />;
   if (verb === "retry") return may && !job.finished_at ? <button type="button" class="primary" onClick={() => askFor("retry", [job], again)}>Run now</button> : null;
   if (verb === "cancel") return may ? <button type="button" class="danger" onClick={() => askFor("cancel", [job], again)}>Cancel</button> : null;
   if ((verb === "why" || verb === "job") && on !== job.job_id) return <a class="button" href={href(`/jobs/${on}`)}>To that job</a>;
   if (verb === "job") return null;
   const place = PLACES[verb ?? ""];
   return place ? <a class="button" href={href(place[0])}>{place[1]}</a> : <Command text={command} />;
+}
+
+/** What is to be done is done to another job than the one that is looked at. */
+function Other({ id, act, again }: { id: string; act: "retry" | "cancel"; again: () => void }) {
+  const may = useWho().may("operate");
+  const asked = () => get<Job>(`/jobs/${encodeURIComponent(id)}`).then((other) => askFor(act, [other], again), complain);
+  return (
+    <span class="line wrap">
+      <a class="button" href={href(`/jobs/${encodeURIComponent(id)}`)}>To that job</a>
+      {may && <button type="button" class={act === "retry" ? "primary" : "danger"} onClick={() => void asked()}>{WORDS[act].title} that job</button>}
+    </span>
+  );
 }
 
 const PLACES: Record<string, [string, string]> = {

@@ -38,7 +38,7 @@ export function Jobs() {
         <StateFilter text={text} search={search} />
       </div>
       <Understood text={text} unknown={search.unknown} />
-      {list.error && <Refused list={list} />}
+      {list.error && <Refused list={list} search={search} />}
       {search.unknown.length > 0
         ? <Empty title="Not all of this is understood" text={`Nothing is listed, for it would not be what you asked for. Mend or take away: ${search.unknown.join(" ")}`} />
         : <List key={entry} list={list} text={text} all={who.may("operate") ? <AllButtons search={search} act={act} /> : null} />}
@@ -47,12 +47,14 @@ export function Jobs() {
   );
 }
 
-function Refused({ list }: { list: Keyset<Job> }) {
+/** What is refused for what it asks is refused again: there, only what to change is of use. */
+function Refused({ list, search }: { list: Keyset<Job>; search: Search }) {
+  const lacksTask = Object.keys(search.args).length > 0 && !search.query.task;
   const fields = list.error?.fields.map((f) => `${f.field}: ${f.problem}`).filter((line) => !line.includes(list.error?.message ?? "")) ?? [];
   return (
     <div class="banner bad" role="alert">
-      <span class="grow">{[list.error?.message, ...fields].join(" · ")}</span>
-      <button type="button" class="small" onClick={list.again}>Try again</button>
+      <span class="grow">{[list.error?.message, ...fields].join(" · ")}{lacksTask && <>. Add <code>task:NAME</code> to the search.</>}</span>
+      {list.error?.status !== 400 && <button type="button" class="small" onClick={list.again}>Try again</button>}
     </div>
   );
 }

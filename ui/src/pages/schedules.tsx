@@ -14,7 +14,7 @@ import { Empty, Shown } from "../parts/shown";
 import { State } from "../parts/state";
 import { Table, type Column } from "../parts/table";
 import { Ago } from "../parts/time";
-import { tell } from "../parts/toast";
+import { tell, tellOfJob } from "../parts/toast";
 import { Band, openSchedule } from "./band";
 
 export function Schedules() {
@@ -116,13 +116,7 @@ export function ScheduleDetail({ id }: { id: string }) {
             <dt>Waits for</dt><dd>{data.after.length ? data.after.map((name, n) => [n ? ", " : "", <a key={name} href={href(`/schedules/${encodeURIComponent(name)}`)}>{name}</a>]) : "nobody"}</dd>
           </dl></section>
           <h2>The next runs</h2>
-          {data.runs.length ? <Table label="The next runs" rows={data.runs} keyOf={(r) => r.at} columns={[
-            { name: "In its zone", show: (r) => <span title={data.tz ?? "UTC"}>{r.there.slice(0, 16).replace("T", " ")}</span> },
-            { name: "Yours", show: (r) => <time dateTime={r.at} title={exactly(r.at)}>{new Date(r.at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" })}</time> },
-            { name: "UTC", show: (r) => r.at.slice(0, 16).replace("T", " ") },
-            { name: "In", show: (r) => <Ago at={r.at} /> },
-            { name: "Note", show: (r) => r.note ? <span class="pill warn">{r.note}</span> : "" },
-          ]} /> : <Empty title={data.paused ? "It is paused" : "It does not run again"} command={data.paused ? `penstock schedules resume ${quoted(data.id)}` : undefined} />}
+          {data.runs.length ? <NextRuns of={data} /> : <Empty title={data.paused ? "It is paused" : "It does not run again"} command={data.paused ? `penstock schedules resume ${quoted(data.id)}` : undefined} />}
           <div class="head">
             <h2 class="grow">What it has fired</h2>
             {data.ticks.length > 1 && <Spark values={data.ticks.filter((t) => t.note !== BY_HAND).map(lateBy).reverse()} label="How late the last ticks were" colour="--blocked" />}
@@ -140,6 +134,21 @@ export function ScheduleDetail({ id }: { id: string }) {
   );
 }
 
+/** With seconds, where it runs at others than those of a full minute. */
+function NextRuns({ of: { runs, tz } }: { of: Detail }) {
+  const bySecond = runs.some((run) => !/T\d\d:\d\d:00/.test(run.at));
+  const onTheClock = (at: string) => at.slice(0, bySecond ? 19 : 16).replace("T", " ");
+  return (
+    <Table label="The next runs" rows={runs} keyOf={(r) => r.at} columns={[
+      { name: "In its zone", show: (r) => <span title={tz ?? "UTC"}>{onTheClock(r.there)}</span> },
+      { name: "Yours", show: (r) => <time dateTime={r.at} title={exactly(r.at)}>{new Date(r.at).toLocaleString(undefined, { dateStyle: "medium", timeStyle: bySecond ? "medium" : "short" })}</time> },
+      { name: "UTC", show: (r) => onTheClock(r.at) },
+      { name: "In", show: (r) => <Ago at={r.at} /> },
+      { name: "Note", show: (r) => r.note ? <span class="pill warn">{r.note}</span> : "" },
+    ]} />
+  );
+}
+
 const OVERLAP: Record<string, string> = { allow: "the next runs beside it", skip: "the tick is let pass", queue: "the next waits for it" };
 const MISSED: Record<string, string> = { skip: "are left out", once: "are made up for by one run", all: "are all made up for" };
 
@@ -149,7 +158,7 @@ function fire(schedule: Schedule, done: () => void): void {
     command: `penstock schedules fire ${quoted(schedule.id)}`,
     act: async (reason) => {
       const made = await post<{ job_id: string }>(`/schedules/${encodeURIComponent(schedule.id)}/fire`, { reason: reason || null });
-      tell(`Fired as ${made.job_id}`);
+      tellOfJob("Fired as", made.job_id);
       done();
     },
   });

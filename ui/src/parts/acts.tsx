@@ -21,7 +21,7 @@ export function askFor(act: Act, jobs: Job[], done: () => void): void {
     title: `${words.title}: ${many}?`,
     danger: act === "cancel" || act === "delete",
     action: jobs.length === 1 && act === "cancel" ? "Cancel it" : words.action,
-    command: forJobs(act, jobs.map((job) => job.job_id)),
+    command: forJobs(act, jobs),
     body: (
       <ul class="plainlist">
         {jobs.slice(0, 3).map((job) => <li key={job.job_id}><State of={job.state ?? job.status} /> {job.task} <code>{job.job_id}</code></li>)}

@@ -1,6 +1,7 @@
 // Before something is changed: what will happen to what, why (for the audit), and the command that does the same.
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, VNode } from "preact";
+import { keepFocus } from "../lib/arrival";
 import { Command } from "./copy";
 import { inWords } from "./toast";
 
@@ -9,7 +10,7 @@ export interface Question {
   body?: ComponentChildren;
   action: string;
   danger?: boolean;
-  command?: string;
+  command?: string | VNode; // one that changes as somebody types is an element
   reason?: boolean; // asked for, by default
   act: (reason: string) => Promise<void>;
 }
@@ -36,7 +37,7 @@ export function Asker() {
   const close = () => dialog.current?.close(); // which gives the focus back to where it was
   const closed = () => {
     set(undefined);
-    if (document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+    keepFocus();
   };
 
   const submit = async (event: SubmitEvent) => {
@@ -65,7 +66,7 @@ export function Asker() {
             <input name="reason" maxLength={500} autoFocus />
           </label>
         )}
-        {question.command && <Command text={question.command} />}
+        {typeof question.command === "string" ? <Command text={question.command} /> : question.command}
         {wrong && <p class="banner bad words" role="alert">{wrong}</p>}
         <div class="foot">
           <button type="button" onClick={close}>Keep as it is</button>

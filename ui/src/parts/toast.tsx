@@ -1,14 +1,16 @@
 // Short words at the edge of the page: what an action did, or why it did not.
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ApiError } from "../lib/api";
+import { href } from "../lib/route";
 
-interface Said { id: number; text: string; bad: boolean }
+interface Said { id: number; text: ComponentChildren; bad: boolean }
 
 let said: Said[] = [];
 let latest = 0;
 const watchers = new Set<() => void>();
 
-function show(text: string, bad: boolean): void {
+function show(text: ComponentChildren, bad: boolean): void {
   const id = ++latest;
   said = [...said.slice(-3), { id, text, bad }];
   watchers.forEach((tell) => tell());
@@ -19,6 +21,9 @@ function show(text: string, bad: boolean): void {
 }
 
 export const tell = (text: string) => show(text, false);
+
+/** What was done made a job: the words lead to it. */
+export const tellOfJob = (words: string, id: string) => show(<>{words} <a href={href(`/jobs/${encodeURIComponent(id)}`)}>{id}</a></>, false);
 
 export const complain = (error: unknown) => show(inWords(error), true);
 
