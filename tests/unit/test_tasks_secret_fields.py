@@ -189,3 +189,12 @@ async def test_masks_in_changed_arguments_stand_for_what_is_stored() -> None:
             "more": [{"number": "1", "holder": "ana"}, {"number": "2", "holder": "ana"}],
             "password": "hunter2",
         }
+
+
+def test_where_types_cannot_be_read_errors_are_cleaned_of_all_arguments() -> None:
+    app = Penstock("sqlite:///:memory:")
+
+    def pay(card: Missing) -> None: ...  # type: ignore[name-defined]  # noqa: F821 - that is the point
+
+    task = app.task(pay)
+    assert task.cleaner(json.dumps({"card": CANARY}))(f"bad card {CANARY}") == f"bad card {MASK}"

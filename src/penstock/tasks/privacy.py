@@ -93,3 +93,8 @@ def privacy_of(declared: Declared) -> Privacy:
                 f"{option} of task {declared.name!r} would show {min(told)!r}, which is declared secret"
             )
     return Privacy(Record(places), declared.searchable)
+
+
+def hiding(names: Iterable[str]) -> Privacy:
+    """All of these arguments are secret."""
+    return Privacy(Record(dict.fromkeys(names, Place(whole=True))), ())

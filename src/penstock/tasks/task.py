@@ -31,9 +31,10 @@ from penstock.tasks.inherit import (
     policy,
     time_limit,
 )
-from penstock.tasks.privacy import Privacy, privacy_of
+from penstock.tasks.privacy import Privacy, hiding, privacy_of
 from penstock.tasks.results import Results
 from penstock.tasks.run_link import RunLink
+from penstock.tasks.signature import Unreadable
 from penstock.tasks.unique import UniqueOption, window_of
 from penstock.tasks.using_connection import UsingAsyncConnection, UsingConnection
 from penstock.telemetry import tracing
@@ -207,8 +208,14 @@ class Task(Sendable[P, R]):
         return privacy_of(self.declared)
 
     def cleaner(self, payload: str) -> Clean:
-        """What takes secrets out of the errors of a job with this payload."""
-        return self.privacy.cleaner(payload)
+        """What takes secrets out of the errors of a job with this payload.
+
+        Of arguments whose types cannot be read, everything: an error must be stored, whatever is in it.
+        """
+        try:
+            return self.privacy.cleaner(payload)
+        except Unreadable:
+            return hiding(self.declared.signature.names).cleaner(payload)
 
     def validate(self, args: Mapping[str, Any]) -> str:
         """Check arguments given by name, and write them as the payload of a job."""
