@@ -11,8 +11,10 @@ from playwright.async_api import expect
 from dashboard.kit import HOSTILE, Shop
 from dashboard.test_acting import confirm
 from penstock.engine import Order, Sample, WorkerInfo
+from penstock.model.outcome import Completed
 from penstock.model.states import State
 from penstock.telemetry.gone import remember
+from penstock.telemetry.tally import Tally
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
@@ -44,6 +46,18 @@ async def test_the_overview_names_what_needs_somebody_and_mends_it_on_the_spot(s
     await expect(page.get_by_role("heading", name="email", level=1)).to_be_visible()
     await expect(page.get_by_role("region", name="Its tasks")).to_contain_text("send_receipt")
     assert shop.complaints == []
+
+
+async def test_a_number_of_the_worst_queue_names_it_and_its_line_is_of_that_queue(shop: Shop) -> None:
+    tally = Tally()
+    for _ in range(3):
+        tally.run("parcels", "deliver", Completed(), 0.1, 45.0)
+    await shop.app.engine.count(tally.take(9))
+    page = await shop.page("reader", "/")
+    card = page.locator(".metric").filter(has_text="Run time, p95")
+    await expect(card.locator(".of")).to_have_text("parcels")
+    await expect(card.get_by_role("img", name="Run time, p95 of parcels, lately")).to_be_visible()
+    await expect(page.locator(".metric").filter(has_text="Completed/min").locator(".of")).to_be_empty()
 
 
 async def test_schedules_are_drawn_with_what_they_wait_for_and_where_clocks_change(shop: Shop) -> None:
