@@ -46,6 +46,7 @@ def make_shop(folder: Path) -> Penstock:
 
     add_jobs(app)
     app.queue("parcels", max_active=50)
+    app.queue("media")
 
     @app.task(queue="parcels", name="deliver", concurrency=1, rate_key="{tenant}")
     async def deliver(

@@ -134,6 +134,8 @@ async def test_alerts_that_fire_lead_on_and_a_lost_worker_is_shown_with_what_was
     await page.get_by_role("link", name="Workers").first.click()
     lost = page.get_by_role("region", name="Lost workers").get_by_role("row").filter(has_text="host:7")
     await expect(lost).to_contain_text("its process was killed")
+    await expect(lost).to_contain_text("send_receipt put back")  # then: by now it has failed
+    await expect(lost.locator(".state")).to_have_count(0)
     await lost.get_by_role("link", name="send_receipt").click()
     await expect(page).to_have_url(re.compile(job_id))
     assert shop.complaints == []

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+from datetime import UTC, datetime
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from dashboard.kit import HOSTILE, Shop
 from dashboard.test_acting import confirm
-from penstock.engine import Order, Sample, WorkerInfo
+from penstock.engine import NewJob, Order, Sample, WorkerInfo
+from penstock.model.breaker import Circuit
+from penstock.model.outcome import Completed
 from penstock.model.states import State
+from penstock.tasks.ids import new_id
 from penstock.telemetry.gone import remember
+from penstock.telemetry.tally import Tally
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
@@ -44,6 +49,133 @@ async def test_the_overview_names_what_needs_somebody_and_mends_it_on_the_spot(s
     await expect(page.get_by_role("heading", name="email", level=1)).to_be_visible()
     await expect(page.get_by_role("region", name="Its tasks")).to_contain_text("send_receipt")
     assert shop.complaints == []
+
+
+async def test_a_number_of_the_worst_queue_names_it_and_its_line_is_of_that_queue(shop: Shop) -> None:
+    tally = Tally()
+    for _ in range(3):
+        tally.run("parcels", "deliver", Completed(), 0.1, 45.0)
+    await shop.app.engine.count(tally.take(9))
+    page = await shop.page("reader", "/")
+    card = page.locator(".metric").filter(has_text="Run time, p95")
+    await expect(card.locator(".of")).to_have_text("parcels")
+    await expect(card.get_by_role("img", name="Run time, p95 of parcels, lately")).to_be_visible()
+    await expect(page.locator(".metric").filter(has_text="Completed/min").locator(".of")).to_be_empty()
+
+
+async def test_a_queue_that_only_a_quiet_worker_serves_leads_to_that_worker(shop: Shop) -> None:
+    engine = shop.app.engine
+    await engine.register(WorkerInfo(id="hushed", name="vm:21090", queues=("abroad",), slots=2), 600.0)
+    await shop.app.ops.workforce.order("hushed", Order.QUIET, None)
+    problem = {
+        "status": "degraded",
+        "text": "queue abroad is stalled: 7 waiting, and no live worker serves it",
+        "next": "penstock worker --queue abroad",
+    }
+
+    async def stalled(route: Route) -> None:  # as it is after half a minute
+        told = await (await route.fetch()).json()
+        await route.fulfill(json={**told, "problems": [*told["problems"], problem]})
+
+    page = await shop.page("operator", "/jobs")
+    await page.route(f"{shop.url}/health", stalled)
+    for path in ("/", "/health"):
+        await page.goto(f"/dashboard{path}")
+        fact = page.locator(".fact").filter(has_text="ueue abroad is stalled")
+        await expect(fact).to_contain_text("vm:21090 is quiet.")
+        await expect(fact.locator(".command")).to_have_count(0)
+        await expect(fact.get_by_role("link", name="Workers")).to_be_visible()
+    await engine.rescue_worker("hushed", frozenset(), lambda held: pytest.fail(str(held)))
+    await fact.get_by_role("link", name="Workers").click()
+    await expect(page).to_have_url(re.compile("/workers$"))
+
+
+async def test_an_open_breaker_has_one_line(shop: Shop) -> None:
+    await shop.app.ops.set_breaker("smtp", Circuit.OPEN)
+    now = datetime.now(UTC).isoformat()
+    alert = {
+        "rule": "breaker_open",
+        "subject": "system",
+        "severity": "error",
+        "message": "Circuit breaker open, its jobs wait: smtp",
+        "phase": "firing",
+        "since": now,
+        "fired_at": now,
+        "clear_at": None,
+        "told": [],
+    }
+    page = await shop.page("operator", "/jobs")
+    await page.route(
+        f"{shop.url}/alerts", lambda route: route.fulfill(json={"alerts": [alert], "channels": []})
+    )
+    async with page.expect_response(f"{shop.url}/alerts"):
+        await page.goto("/dashboard/")
+    line = re.compile("Breaker smtp is open|Circuit breaker open")
+    facts = page.get_by_role("region", name="What needs attention").locator(".fact").filter(has_text=line)
+    await expect(facts).to_have_count(1)
+    await expect(facts).to_contain_text("Breaker smtp is open")
+    await facts.get_by_role("button", name="Close it…").click()
+    await confirm(page, "Close the breaker")
+    await expect(facts).to_contain_text("Circuit breaker open")  # the alert is not over yet
+
+
+async def test_a_queue_that_fails_is_not_called_ok(shop: Shop) -> None:
+    await shop.app.engine.count([Sample("media", "render", {"failed": 30.0})])
+    held = NewJob(new_id(), "media", "render", "{}", delay=600)
+    await shop.app.engine.enqueue([held])
+    page = await shop.page("reader", "/health")
+    await expect(page.locator(".fact").filter(has_text="queue media: 100 % of what ended")).to_be_visible()
+    row = page.get_by_role("region", name="Health of queues").get_by_role("row").filter(has_text="media")
+    await expect(row.locator(".pill")).to_have_text("✕failing")
+    await expect(row.locator(".state.failed")).to_have_text("✕ 100 %")
+    await shop.app.ops.cancel(held.id)
+
+
+async def test_no_two_labels_of_an_axis_are_the_same(shop: Shop) -> None:
+    tally = Tally()
+    for _ in range(5):
+        tally.run("brief", "blink", Completed(), 0.0004, 0.0014)
+    await shop.app.engine.count(tally.take(9))
+    page = await shop.page("reader", "/jobs")
+    await page.add_init_script("""
+        const [write, wipe] = ["fillText", "clearRect"].map(name => CanvasRenderingContext2D.prototype[name]);
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...at) {
+            (this.canvas.written ??= []).push(text);
+            return write.call(this, text, ...at);
+        };
+        CanvasRenderingContext2D.prototype.clearRect = function (...at) {
+            this.canvas.written = [];
+            return wipe.call(this, ...at);
+        };
+    """)
+    await page.goto("/dashboard/?queue=brief")
+    for title in ("Throughput", "Error rate", "Run time", "Wait time"):
+        canvas = page.get_by_role("region", name=title, exact=True).locator("canvas")
+        await expect(canvas).to_be_visible()
+        labels = await canvas.evaluate("e => e.written.filter(text => !/^[0-9]+:[0-9]+$/.test(text))")
+        assert len(labels) > 1, title
+        assert len(labels) == len(set(labels)), (title, labels)
+
+
+async def test_queues_have_colours_of_their_own_and_a_column_that_was_there_stays(shop: Shop) -> None:
+    held = NewJob(new_id(), "media", "render", "{}", delay=600)
+    await shop.app.engine.enqueue([held])
+    page = await shop.page("reader", "/queues")
+    row = page.get_by_role("row").filter(has_text="media")
+    await expect(row.locator("a[href*=delayed]")).to_be_visible()
+    await page.wait_for_function("""() => {
+        const colours = [...document.querySelectorAll("td .queue .dot")].map(e => getComputedStyle(e).color);
+        return colours.length > 3 && new Set(colours).size === colours.length;
+    }""")
+    await shop.app.ops.cancel(held.id)
+    await expect(row.locator("a[href*=delayed]")).to_have_count(0)
+    await expect(page.get_by_role("columnheader", name="delayed")).to_be_visible()
+
+
+async def test_the_last_label_of_the_time_line_is_not_cut(shop: Shop) -> None:
+    page = await shop.page("reader", "/schedules?since=2099-03-26T00:01:00Z&zone=UTC")
+    await expect(page.locator(".band .axis .strong")).to_have_text(re.compile("27"))
+    assert await page.locator(".band").evaluate("e => e.scrollWidth <= e.clientWidth")
 
 
 async def test_schedules_are_drawn_with_what_they_wait_for_and_where_clocks_change(shop: Shop) -> None:

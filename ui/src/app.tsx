@@ -9,6 +9,7 @@ import { useKeys } from "./lib/keys";
 import { Asker } from "./parts/ask";
 import { Within } from "./parts/beyond";
 import { Boundary } from "./parts/boundary";
+import { useColours } from "./parts/queue";
 import { Bottom, Rail } from "./parts/rail";
 import { Toasts } from "./parts/toast";
 import { Top } from "./parts/top";
@@ -21,6 +22,7 @@ export function App() {
   const page = pageAt(route);
   const isHere = session.who !== undefined;
   useKeys();
+  useColours(session.who);
   useArrival(route, isHere);
   useEffect(() => void (document.title = `${isHere ? page.title : "Sign in"} · Penstock`), [page.title, isHere]);
   useEffect(() => {

@@ -39,18 +39,21 @@ export function bytes(size: number | null): string {
   return mib < 1024 ? `${Math.round(mib)} MiB` : `${(mib / 1024).toFixed(1)} GiB`;
 }
 
-/** "3 min ago", "in 12 s". */
-export function ago(at: string | Date, now: number): string {
-  const away = (new Date(at).getTime() - now) / 1000;
-  const size = Math.abs(away);
-  const text =
-    size < 1 ? "now"
+/** "3 min", where the head of a column says of what. */
+export function age(at: string | Date, now: number): string {
+  const size = Math.abs(new Date(at).getTime() - now) / 1000;
+  return size < 1 ? "now"
     : size < 60 ? `${Math.round(size)} s`
     : size < 3600 ? `${Math.round(size / 60)} min`
     : size < 86400 ? `${Math.round(size / 3600)} h`
     : `${Math.round(size / 86400)} d`;
+}
+
+/** "3 min ago", "in 12 s". */
+export function ago(at: string | Date, now: number): string {
+  const text = age(at, now);
   if (text === "now") return text;
-  return away > 0 ? `in ${text}` : `${text} ago`;
+  return new Date(at).getTime() > now ? `in ${text}` : `${text} ago`;
 }
 
 export function exactly(at: string | Date): string {

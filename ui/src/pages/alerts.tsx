@@ -78,7 +78,7 @@ function Rules() {
         ? <Table label="Rules" rows={data.rules} keyOf={(r) => r.rule} columns={[
             { name: "Rule", show: (r) => r.rule },
             { name: "Severity", show: (r) => <Severity of={r.severity.replace("_", " ")} /> },
-            { name: "Fires when", show: (r) => <code>{r.condition}</code> },
+            { name: "Fires when", wrap: true, show: (r) => <code>{r.condition}</code> },
             { name: "Tells", show: (r) => r.channels.join(", ") || <span class="muted">nobody</span> },
             { name: "From", show: (r) => <span class="muted">{r.built_in ? "built in" : "penstock.yaml"}</span> },
           ]} />

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { get } from "../lib/api";
 import { wayTo } from "../lib/alerted";
+import { queueOf, useIdle, type Problem } from "../lib/idle";
 import { useLoad } from "../lib/load";
 import { href } from "../lib/route";
 import { useWho } from "../lib/session";
@@ -9,7 +10,7 @@ import type { AlertEntry, Alerts, Breaker, HealthReport, LimitInfo, Queue, Stats
 import { count, quoted, seconds } from "../lib/words";
 import { Command } from "../parts/copy";
 import { Ago } from "../parts/time";
-import { Told } from "../parts/told";
+import { Told, visible } from "../parts/told";
 import { askBreaker } from "./limits";
 import { askPause } from "./queues";
 
@@ -26,14 +27,16 @@ export function Attention({ health, stats, queues, again }: { health: HealthRepo
   const limits = useLoad(() => get<{ limits: LimitInfo[] }>("/limits"), [], 15_000, false);
   const alerts = useLoad(() => get<Alerts>("/alerts"), [], 10_000, false);
   const stopped = new Set(queues.filter((q) => q.paused).map((q) => q.name)); // that has a line of its own
+  const open = (breakers.data?.breakers ?? []).filter((b) => b.state !== "closed");
+  const idle = useIdle(health.problems);
   const done = () => (again(), breakers.again());
   const facts = [
-    ...health.problems.filter((problem) => !stopped.has(queueOf(problem.text) ?? "")).map((problem) => told(problem, breakers.data?.breakers ?? [], limits.data?.limits ?? [])),
-    ...(breakers.data?.breakers ?? []).filter((b) => b.state !== "closed").map((b) => broken(b, mayAct ? () => askBreaker(b, "reset", done) : undefined)),
+    ...health.problems.filter((problem) => !stopped.has(queueOf(problem.text) ?? "")).map((problem) => told(problem, open, limits.data?.limits ?? [], idle(problem))),
+    ...open.map((b) => broken(b, mayAct ? () => askBreaker(b, "reset", done) : undefined)),
     ...queues.filter((q) => q.paused).map((q) => paused(q, mayAct ? () => askPause(q, done) : undefined)),
     ...queues.filter((q) => q.parked > 0).map(parked),
     ...(stats?.worker_count === 0 && !health.problems.some((problem) => problem.text.startsWith("no worker")) ? [NOBODY] : []),
-    ...firing(alerts.data, new Set(health.problems.map((problem) => queueOf(problem.text)))),
+    ...firing(alerts.data, new Set(health.problems.map((problem) => queueOf(problem.text))), open.length > 0),
     ...late(stats),
   ];
   return (
@@ -73,25 +76,26 @@ function Calm({ at }: { at: string }) {
   );
 }
 
-const queueOf = (text: string) => /^queue (\S+?):? /.exec(text)?.[1];
-
 /** A problem as the service tells it; the command it names has a page here. */
-function told(problem: HealthReport["problems"][number], breakers: Breaker[], limits: LimitInfo[]): Fact {
+function told(problem: Problem, broken: Breaker[], limits: LimitInfo[], idle: string | undefined): Fact {
   const queue = queueOf(problem.text);
   const needed = limits.filter((l) => queue && (l.name === queue || l.name.startsWith(`${queue}>`))).flatMap((l) => l.needs);
-  const open = breakers.find((b) => b.state !== "closed" && needed.includes(b.name));
+  const open = broken.find((b) => needed.includes(b.name));
+  const probed = open && `The breaker ${open.name} is ${open.state}${open.retry_in === null ? "" : `, next probe in ${seconds(open.retry_in)}`}.`;
   return {
     status: problem.status,
     text: problem.text.charAt(0).toUpperCase() + problem.text.slice(1) + ".",
-    cause: open && `The breaker ${open.name} is ${open.state}${open.retry_in === null ? "" : `, next probe in ${seconds(open.retry_in)}`}.`,
-    actions: [...(open ? [{ label: "Breaker", to: href("/limits") }] : []), ...pageOf(problem.next, queue)],
+    cause: [idle && visible(idle), probed].filter(Boolean).join(" "),
+    actions: [...(open ? [{ label: "Breaker", to: href("/limits") }] : []), ...(idle ? [WORKERS] : pageOf(problem.next, queue))],
   };
 }
+
+const WORKERS: Action = { label: "Workers", to: href("/workers") };
 
 function pageOf(command: string | null, queue: string | undefined): Action[] {
   if (!command) return [];
   if (/^penstock dlq/.test(command)) return [{ label: "Dead letters", to: href("/dead-letters") }];
-  if (/^penstock workers/.test(command)) return [{ label: "Workers", to: href("/workers") }];
+  if (/^penstock workers/.test(command)) return [WORKERS];
   if (/^penstock doctor/.test(command)) return [{ label: "Health", to: href("/health") }];
   if (/^penstock jobs/.test(command) && queue) return [{ label: "Queue", to: href(`/queues/${encodeURIComponent(queue)}`) }];
   return [{ label: command, command }];
@@ -119,9 +123,9 @@ function parked(queue: Queue): Fact {
   };
 }
 
-/** But for those of a queue that has a line already, which says the same. */
-function firing(alerts: Alerts | undefined, told: Set<string | undefined>): Fact[] {
-  const found = (alerts?.alerts ?? []).filter((alert) => alert.phase === "firing" && !told.has(alert.subject));
+/** But for those of a queue, and of breakers, that have a line already, which says the same. */
+function firing(alerts: Alerts | undefined, told: Set<string | undefined>, broken: boolean): Fact[] {
+  const found = (alerts?.alerts ?? []).filter((alert) => alert.phase === "firing" && !told.has(alert.subject) && !(broken && alert.rule === "breaker_open"));
   const more = found.length - MOST_ALERTS;
   const status = (severity: string) => (severity === "warning" ? "degraded" : "unhealthy");
   return [

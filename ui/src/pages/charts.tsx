@@ -47,11 +47,11 @@ function Drawn({ points, gauges, span, one }: { points: Point[]; gauges: Gauge[]
   const depth = useMemo(() => ({ times: timesOf(gauges), lines: [{ label: one ? "waiting" : "deepest queue", colour: "--waiting", values: gauges.map((g) => g.waiting) }] }), [gauges, one]);
   return (
     <div class="charts">
-      <Chart title="Throughput" times={lines.times} unit={(v) => `${rounded(v)}/min`} lines={lines.throughput} />
-      <Chart title="Error rate" times={lines.times} threshold={ERRORS} unit={percent} lines={lines.errors} />
-      <Chart title="Run time" times={lines.times} unit={briefly} lines={lines.run} threshold={over(lines.run, TIME_MS) ? TIME_MS : undefined} />
-      <Chart title="Wait time" times={lines.times} unit={briefly} lines={lines.wait} />
-      {span !== "week" && <Chart title="Depth" times={depth.times} threshold={over(depth.lines, DEPTH) ? DEPTH : undefined} unit={(v) => count(Math.round(v))} lines={depth.lines} empty="Nobody has looked: workers do, every minute, while alerts are on." />}
+      <Chart title="Throughput" times={lines.times} unit={(v) => `${rounded(v)}/min`} step={0.1} lines={lines.throughput} />
+      <Chart title="Error rate" times={lines.times} threshold={ERRORS} unit={percent} step={0.001} lines={lines.errors} />
+      <Chart title="Run time" times={lines.times} unit={briefly} step={1} lines={lines.run} threshold={over(lines.run, TIME_MS) ? TIME_MS : undefined} />
+      <Chart title="Wait time" times={lines.times} unit={briefly} step={1} lines={lines.wait} />
+      {span !== "week" && <Chart title="Depth" times={depth.times} threshold={over(depth.lines, DEPTH) ? DEPTH : undefined} unit={(v) => count(Math.round(v))} step={1} lines={depth.lines} empty="Nobody has looked: workers do, every minute, while alerts are on." />}
     </div>
   );
 }

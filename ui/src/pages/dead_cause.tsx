@@ -54,7 +54,7 @@ function Known({ cause, done }: { cause: Cause; done: () => void }) {
   return (
     <>
       <div class="card stack">
-        <div class="line wrap">
+        <div class="line wrap titled">
           <h2 class="grow words">{cause.task}: {cause.error}</h2>
           {who.may("operate") && cause.count > 0 && <Actions cause={cause} began={canary && (began ?? canary)} rest={asked || recovery ? undefined : rest} busy={isRunning(recovery)} again={again} />}
         </div>
@@ -210,7 +210,7 @@ function columns(mayAct: boolean, payload: boolean, again: () => void): Col<Dead
   };
   return [
     { name: "Job", width: 150, show: (l) => <a href={href(`/jobs/${l.job_id}`)}><code title={l.job_id}>{short(l.job_id)}</code></a> },
-    { name: "Failed", kind: "num", width: 100, show: (l) => <Ago at={l.failed_at} /> },
+    { name: "Failed", kind: "num", width: 124, show: (l) => <Ago at={l.failed_at} /> },
     { name: "Attempts", kind: "num", rare: true, width: 90, show: (l) => l.attempts },
     ...(payload ? [{ name: "Arguments", kind: "args", show: (l: DeadLetter) => <Arguments of={l.payload} /> }] : []),
     { name: "Error", kind: "what", rare: true, show: (l) => <span class="muted" title={l.error ?? undefined}>{l.error}</span> },

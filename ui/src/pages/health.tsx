@@ -1,20 +1,22 @@
 // Health: each check, what it found, and what to do.
 import { get } from "../lib/api";
+import { useIdle } from "../lib/idle";
 import { useLoad } from "../lib/load";
 import { href } from "../lib/route";
 import type { Findings } from "../lib/sights";
 import type { HealthReport } from "../lib/types";
-import { count, percent, seconds } from "../lib/words";
+import { count, seconds } from "../lib/words";
 import { Command } from "../parts/copy";
 import { QueueName, QueueNames } from "../parts/queue";
 import { Empty, Shown } from "../parts/shown";
 import { Table } from "../parts/table";
 import { Ago } from "../parts/time";
 import { Told } from "../parts/told";
+import { Errors } from "./queues";
 
 const KIND: Record<string, string> = {
   healthy: "good", ok: "good", running: "good", degraded: "warn", backlogged: "warn", paused: "warn", warning: "warn",
-  unhealthy: "bad", stalled: "bad", down: "bad", unreachable: "bad", unsafe: "bad", unusable: "bad",
+  unhealthy: "bad", stalled: "bad", down: "bad", failing: "bad", unreachable: "bad", unsafe: "bad", unusable: "bad",
 };
 const GLYPH: Record<string, string> = { good: "✓", warn: "△", bad: "✕" };
 
@@ -38,14 +40,16 @@ export function Health() {
 function Report({ health }: { health: HealthReport }) {
   const queues = Object.entries(health.queues).map(([name, queue]) => ({ name, ...queue }));
   const workers = Object.entries(health.workers).map(([name, worker]) => ({ name, ...worker }));
+  const idle = useIdle(health.problems);
+  const fails = (queue: string) => health.problems.some((problem) => problem.text.startsWith(`queue ${queue}: `)); // its error rate is blamed
   return (
     <>
       <section class="attention" aria-label="What is not well">
         {health.problems.map((problem) => (
           <div key={problem.text} class={`fact ${problem.status === "unhealthy" ? "bad" : "warn"}`}>
             <span class="sign" role="img" aria-label={problem.status}>{problem.status === "unhealthy" ? "✕" : "△"}</span>
-            <span class="grow"><Told text={problem.text} /></span>
-            {problem.next && <Command text={problem.next} />}
+            <span class="grow"><Told text={problem.text} />{idle(problem) && <span class="muted">. <Told text={idle(problem) ?? ""} /></span>}</span>
+            {idle(problem) ? <a class="button small" href={href("/workers")}>Workers</a> : problem.next && <Command text={problem.next} />}
           </div>
         ))}
         {!health.problems.length && <p class="calm"><span aria-hidden="true">✓</span><span>All is well. Checked <Ago at={health.last_check} />.</span></p>}
@@ -58,11 +62,11 @@ function Report({ health }: { health: HealthReport }) {
       <h2>Queues</h2>
       {queues.length ? <Table label="Health of queues" rows={queues} keyOf={(q) => q.name} columns={[
         { name: "Queue", show: (q) => <QueueName name={q.name} /> },
-        { name: "Is", show: (q) => <span class="line"><Verdict of={q.status} />{q.paused && <Verdict of="paused" />}</span> },
+        { name: "Is", show: (q) => <span class="line">{!(q.status === "ok" && fails(q.name)) && <Verdict of={q.status} />}{fails(q.name) && <Verdict of="failing" />}{q.paused && <Verdict of="paused" />}</span> },
         { name: "Waiting", num: true, show: (q) => count(q.waiting) },
         { name: "Oldest", num: true, show: (q) => seconds(q.oldest_age) },
         { name: "Active", num: true, show: (q) => count(q.active) },
-        { name: "Errors", num: true, title: "Of what ended in the last minute", show: (q) => percent(q.error_rate) },
+        { name: "Errors", num: true, title: "Of what ended in the last minute", show: (q) => <Errors share={q.error_rate} over={fails(q.name)} /> },
       ]} /> : <Empty title="No queue has had a job yet" text="Those that are declared are on the page of queues." command="penstock queues" />}
       <h2>Workers</h2>
       {workers.length ? <Table label="Health of workers" rows={workers} keyOf={(w) => w.name} columns={[

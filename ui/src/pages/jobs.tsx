@@ -18,7 +18,7 @@ import { FreshRows, Told } from "../parts/fresh";
 import { Arguments, Took } from "../parts/jobcells";
 import { Empty } from "../parts/shown";
 import { State } from "../parts/state";
-import { Ago } from "../parts/time";
+import { Age } from "../parts/time";
 import { Windowed, type Col } from "../parts/windowed";
 import { actsFor, AllMatching } from "./matching";
 
@@ -196,10 +196,10 @@ function columns(mayAct: boolean, payload: boolean, chosen: ReadonlySet<string>,
   return [
     ...(mayAct ? [box] : []),
     { name: "State", width: 130, show: (job) => <><State of={job.state ?? job.status} />{job.recovered_as && <Recovered as={job.recovered_as} />}</> },
-    { name: "Task", width: 160, show: (job) => <a href={href(`/jobs/${job.job_id}`)} title={job.job_id}>{job.task}</a> },
-    ...(payload ? [{ name: "Arguments", kind: "args", show: (job: Job) => <Arguments of={job.payload} /> }] : []),
+    { name: "Task", width: 144, show: (job) => <a href={href(`/jobs/${job.job_id}`)} title={job.job_id}>{job.task}</a> },
+    ...(payload ? [{ name: "Arguments", kind: "args", part: 14, show: (job: Job) => <Arguments of={job.payload} /> }] : []),
     { name: "Queue", width: 90, show: (job) => job.queue },
-    { name: "Age", kind: "num", width: 90, show: (job) => <Ago at={job.created_at} /> },
+    { name: "Age", kind: "num", width: 84, show: (job) => <Age at={job.created_at} /> },
     { name: "Attempts", kind: "num", width: 90, show: (job) => `${job.attempts_made} of ${job.max_attempts}` },
     { name: "Took", kind: "num", width: 84, show: (job) => <Took job={job} /> },
     { name: "What", kind: "what", show: (job) => <span class="muted" title={job.error ?? undefined}>{what(job)}</span> },

@@ -121,7 +121,7 @@ function RelayCard() {
                 { name: "Row", show: (e) => <code title={e.id}>{short(e.id)}</code> },
                 { name: "Order key", show: (e) => e.order_key ?? <span class="muted">–</span> },
                 { name: "Tries", num: true, show: (e) => count(e.tries) },
-                { name: "Why", show: (e) => e.error },
+                { name: "Why", wrap: true, show: (e) => e.error },
                 { name: "Again in", num: true, show: (e) => seconds(e.retry_in) },
               ]} />}
             </>}

@@ -15,11 +15,11 @@ import { Empty, Shown } from "../parts/shown";
 import { State } from "../parts/state";
 import { Table, type Column } from "../parts/table";
 import { tell } from "../parts/toast";
-import { Charts, Spans } from "./charts";
+import { Charts, ERRORS, Spans } from "./charts";
 
 type Queues = { queues: Queue[] };
 const STATES = ["waiting", "delayed", "blocked", "active", "completed", "failed", "cancelled"];
-const ALWAYS = new Set(["waiting", "active", "failed"]);
+const seen = new Set(["waiting", "active", "failed"]); // columns of nothing but noughts take room from the others; once there, they stay
 const at = (name: string) => href(`/queues/${encodeURIComponent(name)}`);
 
 export function Queues() {
@@ -39,8 +39,8 @@ export function QueueTable({ queues, stats, lately }: { queues: Loaded<Queues>; 
   const rows = queues.data?.queues ?? [];
   const cursor = useCursor(rows.length, (n) => go(at(rows[n]?.name ?? "")));
   const by = new Map(stats?.queues.map((q) => [q.queue, q]));
-  // Columns of nothing but noughts take room from the others.
-  const states = ["waiting", "active", "delayed", "blocked", "failed"].filter((state) => ALWAYS.has(state) || rows.some((q) => q.counts[state]));
+  rows.forEach((queue) => Object.entries(queue.counts).forEach(([state, n]) => n && seen.add(state)));
+  const states = ["waiting", "active", "delayed", "blocked", "failed"].filter((state) => seen.has(state));
   return (
     <Shown of={queues}>
       {(data) => data.queues.length
@@ -70,7 +70,8 @@ function Standing({ queue }: { queue: Queue }) {
   return queue.workers ? <span class="muted">open</span> : <span class="pill" title="No live worker takes jobs from it">no worker</span>;
 }
 
-const Errors = ({ share }: { share: number }) => share > 0.05 ? <span class="state failed">✕ {percent(share)}</span> : <span class={share ? "" : "muted"}>{percent(share)}</span>;
+/** `over`: the service holds it for too many, however few. */
+export const Errors = ({ share, over = false }: { share: number; over?: boolean }) => over || share > ERRORS ? <span class="state failed">✕ {percent(share)}</span> : <span class={share ? "" : "muted"}>{percent(share)}</span>;
 
 function limitsOf(queue: Queue): string {
   const rate = queue.rate && `${queue.rate}${queue.rate_key ? ` for each ${queue.rate_key}` : ""}`;

@@ -10,7 +10,6 @@ import { ask } from "../parts/ask";
 import { Spark } from "../parts/chart";
 import { QueueName, QueueNames } from "../parts/queue";
 import { Empty, Shown } from "../parts/shown";
-import { State } from "../parts/state";
 import { Table, type Column } from "../parts/table";
 import { Ago } from "../parts/time";
 import { tell } from "../parts/toast";
@@ -92,6 +91,11 @@ function order(worker: Worker, what: keyof typeof ORDERS, done: () => void): voi
   });
 }
 
+// What was done with a job then: how it is now, its own page tells.
+const DONE: Record<string, string> = {
+  waiting: "put back", delayed: "put back, due later", blocked: "put back", failed: "dead-lettered", cancelled: "cancelled", completed: "had completed",
+};
+
 function Lost({ workers }: { workers: LostWorker[] }) {
   return (
     <>
@@ -101,7 +105,7 @@ function Lost({ workers }: { workers: LostWorker[] }) {
         { name: "When", show: (w) => <Ago at={w.at} /> },
         { name: "Why", wrap: true, show: (w) => w.why },
         { name: "Taken back", num: true, show: (w) => count(w.rescued) },
-        { name: "Jobs", wrap: true, show: (w) => w.jobs.length ? w.jobs.map((job) => <div key={job.job_id} class="line"><State of={job.state} /><a href={href(`/jobs/${job.job_id}`)}>{job.task}</a></div>) : <span class="muted">–</span> },
+        { name: "Jobs", wrap: true, show: (w) => w.jobs.length ? w.jobs.map((job) => <div key={job.job_id}><a href={href(`/jobs/${job.job_id}`)}>{job.task}</a> <span class="muted">{DONE[job.state] ?? "taken back"}</span></div>) : <span class="muted">–</span> },
       ]} />
     </>
   );

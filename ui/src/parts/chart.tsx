@@ -10,6 +10,7 @@ interface Given {
   lines: Line[];
   threshold?: number;
   unit: (value: number) => string;
+  step: number; // the least that the unit tells apart
   empty?: string;
 }
 
@@ -88,8 +89,8 @@ function draw(place: HTMLElement, legend: HTMLElement, latest: { current: Given 
     height: HEIGHT,
     legend: { show: false },
     cursor: { sync: { key: SYNC.key }, y: false, points: { size: 6 } },
-    scales: { y: { range: (_, __, high) => [0, Math.max(high, latest.current.threshold ?? 0, 1e-9) * 1.1] } },
-    axes: [{ ...axis, space: 64, size: 28, values: (_, splits) => splits.map(onAxis(latest.current.times)) }, { ...axis, size: 64, values: (_, splits) => splits.map(latest.current.unit) }],
+    scales: { y: { range: (_, __, high) => [0, Math.max(high, latest.current.threshold ?? 0, latest.current.step) * 1.1] } },
+    axes: [{ ...axis, space: 64, size: 28, values: (_, splits) => splits.map(onAxis(latest.current.times)) }, { ...axis, size: 64, incrs: stepsFrom(latest.current.step), values: (_, splits) => splits.map(latest.current.unit) }],
     series: [{}, ...lines.map((line) => ({
       label: line.label, stroke: paint(line.colour), width: 1.75, spanGaps: false, points: { show: (_: uPlot, n: number) => lonely(latest.current.lines[n - 1]?.values ?? []), size: 4 },
     }))],
@@ -99,6 +100,11 @@ function draw(place: HTMLElement, legend: HTMLElement, latest: { current: Given 
     },
   };
   return new uPlot(options, dataOf(latest.current), place);
+}
+
+/** No two labels of an axis are the same: they are apart by what their unit shows. */
+function stepsFrom(least: number): number[] {
+  return Array.from({ length: 12 }, (_, n) => [1, 2, 5].map((digit) => +(digit * least * 10 ** n).toPrecision(6))).flat();
 }
 
 /** Hours and minutes; of more than two days, the day. */

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useEdges } from "./edges";
 
 export interface Column<Row> {
   name: string;
@@ -19,8 +20,9 @@ interface Given<Row> {
 }
 
 export function Table<Row>({ label, columns, rows, keyOf, cursor, foot }: Given<Row>) {
+  const box = useEdges();
   return (
-    <div class="table" tabIndex={0} role="region" aria-label={label}>
+    <div class={`table${columns.some((c) => c.wrap) ? " told" : ""}`} ref={box} tabIndex={0} role="region" aria-label={label}>
       <table>
         <thead>
           <tr>{columns.map((c) => <th key={c.name} class={c.num ? "num" : c.name ? undefined : "actions"} title={c.title} scope="col">{c.name || <span class="sr">Actions</span>}</th>)}</tr>
@@ -28,7 +30,7 @@ export function Table<Row>({ label, columns, rows, keyOf, cursor, foot }: Given<
         <tbody>
           {rows.map((row, n) => (
             <tr key={keyOf(row)} class={n === cursor ? "cursor" : undefined} aria-current={n === cursor || undefined}>
-              {columns.map((c) => <td key={c.name} class={c.num ? "num" : c.narrow ? "narrow" : c.wrap ? "wrap" : c.name ? undefined : "actions"}>{c.show(row)}</td>)}
+              {columns.map((c) => <td key={c.name} data-name={c.name} class={c.num ? "num" : c.narrow ? "narrow" : c.wrap ? "wrap" : c.name ? undefined : "actions"}>{c.show(row)}</td>)}
             </tr>
           ))}
         </tbody>

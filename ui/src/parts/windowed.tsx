@@ -2,13 +2,15 @@
 import { Component, type ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Range } from "../lib/keyset";
+import { useEdges } from "./edges";
 
 export interface Col<Row> {
   name: string;
   hidden?: string; // what a screen reader is told where the name is no word
   head?: ComponentChildren;
   kind?: string; // a class of its cells
-  width?: number; // px; of what is left the others have equal parts
+  width?: number; // px
+  part?: number; // of a hundred, of the table; of what is left those with neither have equal parts
   rare?: boolean; // only where there is much room
   show: (row: Row) => ComponentChildren;
 }
@@ -43,6 +45,7 @@ function useRoom(): boolean {
 
 export function Windowed<Row>({ label, columns: all, rows, keyOf, cursor, looking, hold, foot }: Given<Row>) {
   const room = useRoom();
+  const box = useEdges();
   const columns = useMemo(() => all.filter((c) => room || !c.rare), [all, room]);
   const body = useRef<HTMLTableSectionElement>(null);
   const height = useRef(FIRST_GUESS);
@@ -82,9 +85,9 @@ export function Windowed<Row>({ label, columns: all, rows, keyOf, cursor, lookin
   const shown = rows.slice(first, range.last + 1);
   const below = rows.length - first - shown.length;
   return (
-    <div class="table" tabIndex={0} role="region" aria-label={label}>
+    <div class="table" ref={box} tabIndex={0} role="region" aria-label={label}>
       <table class="windowed" aria-rowcount={rows.length + 1} style={{ minWidth: `${columns.reduce((sum, c) => sum + (c.width ?? LEAST), 0)}px` }}>
-        <colgroup>{columns.map((c) => <col key={c.name} style={c.width ? { width: `${c.width}px` } : undefined} />)}</colgroup>
+        <colgroup>{columns.map((c) => <col key={c.name} class={c.kind} style={widthOf(c)} />)}</colgroup>
         <thead>
           <tr aria-rowindex={1}>
             {columns.map((c) => <th key={c.name} class={c.kind} scope="col">{c.head ?? (c.hidden ? <span class="sr">{c.hidden}</span> : c.name)}</th>)}
@@ -101,6 +104,11 @@ export function Windowed<Row>({ label, columns: all, rows, keyOf, cursor, lookin
       {foot}
     </div>
   );
+}
+
+function widthOf({ width, part }: Pick<Col<never>, "width" | "part">): { width: string } | undefined {
+  if (width) return { width: `${width}px` };
+  return part ? { width: `${part}%` } : undefined;
 }
 
 interface RowGiven<Row> { row: Row; columns: Col<Row>[]; index: number; here: boolean }
