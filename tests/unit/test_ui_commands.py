@@ -66,15 +66,17 @@ def made() -> list[str]:
     }
     script = f"""
         const acts = ["retry", "promote", "cancel", "delete"], ids = ["{ID}", "{ID}"];
+        const jobs = ids.map((id) => ({{ job_id: id, key: id }}));
         const search = {json.dumps(search)};
         const none = [
-            m.forAll("retry", {{ ...search, ago: undefined }}), m.forJobs("delete", ids),
+            m.forAll("retry", {{ ...search, ago: undefined }}), m.forJobs("delete", [{{ job_id: "{ID}", key: "own" }}]),
             m.forAll("retry", {{ ...search, query: {{ until: "2026-01-01T00:00:00Z" }} }}),
         ];
         if (none.some(Boolean)) throw new Error(none);
         return [
             ...acts.map((act) => m.forAll(act, search)),
-            ...acts.flatMap((act) => m.forJobs(act, ids)?.split("; ") ?? []),
+            ...acts.flatMap((act) => m.forJobs(act, jobs)?.split("; ") ?? []),
+            ...m.forLetters("purge", ids).split("; "), m.forEdited("{ID}", {{ order_id: 7, note: "it's" }}),
             ...["recover", "purge"].map((act) => m.forLetter(act, "{ID}")),
             ...["open", "close"].map((act) => m.forBreaker(act, "smtp of ana")),
         ];
