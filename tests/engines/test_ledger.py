@@ -509,7 +509,7 @@ async def test_the_ledgers_password_is_shown_nowhere(caplog: pytest.LogCaptureFi
         with pytest.raises(EngineError) as raised:
             await attempt()
         shown += [str(raised.value), repr(raised.value)]
-    shown += map(repr, await app.examine())
+    shown.append(repr(await app.examine()))
     engine = make_engine(app.url, "s", FakeClock(), "postgresql://u:secret@127.0.0.1:1/d")
     shown += [repr(engine), caplog.text]
     assert not any("secret" in text or "hush" in text for text in shown)

@@ -69,7 +69,8 @@ def made() -> list[str]:
         const jobs = ids.map((id) => ({{ job_id: id, key: id }}));
         const search = {json.dumps(search)};
         const none = [
-            m.forAll("retry", {{ ...search, ago: undefined }}), m.forJobs("delete", [{{ job_id: "{ID}", key: "own" }}]),
+            m.forAll("retry", {{ ...search, ago: undefined }}),
+            m.forJobs("delete", [{{ job_id: "{ID}", key: "own" }}]),
             m.forAll("retry", {{ ...search, query: {{ until: "2026-01-01T00:00:00Z" }} }}),
         ];
         if (none.some(Boolean)) throw new Error(none);
