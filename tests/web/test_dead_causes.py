@@ -135,3 +135,11 @@ async def test_notes_say_who_and_when_and_are_written_down_in_the_audit(shop: Sh
         assert (await shop.ask("GET", path, "bea")).status_code == 404
     entry = (await shop.ask("GET", "/audit?limit=1")).json()["entries"][0]
     assert (entry["action"], entry["outcome"]) == ("dead letter note", "done")
+
+
+@pytest.mark.parametrize("wrong", [{"behind": False}, {"behind": "0"}, {"rate": True}])
+async def test_what_is_no_number_is_not_taken_for_one(shop: Shop, wrong: dict[str, object]) -> None:
+    body = {"job_ids": ["00000000-0000-0000-0000-000000000000"], **wrong}
+    refused = await shop.ask("POST", "/dead-letters/recover", json=body)
+    (told,) = refused.json()["error"]["fields"]
+    assert (refused.status_code, told["field"]) == (400, next(iter(wrong)))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from penstock.web.shapes.fields import CAUSE, Count, Id, Rate, Why
+from penstock.web.shapes.fields import CAUSE, Count, Id, Number, Rate, Why
 
 CauseId = Annotated[str, Field(pattern=CAUSE)]
 
@@ -50,7 +50,7 @@ class Some(Why):
 
 class RecoverSome(Some):
     rate: Rate = 50.0
-    behind: Count = 0  # so many of the same wish are due before them
+    behind: Number = 0  # so many of the same wish are due before them
 
 
 class RecoveredSomeView(BaseModel):

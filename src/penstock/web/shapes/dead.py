@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from penstock.web.shapes.fields import CAUSE, Count, Instant, Name, Text, Why
+from penstock.web.shapes.fields import CAUSE, Count, Instant, Name, Number, Rate, Text, Why
 
 
 class DeadView(BaseModel):
@@ -59,12 +59,12 @@ class Bulk(Why):
     since: Instant | None = None
     until: Instant | None = None
     cause: Annotated[str, Field(pattern=CAUSE)] | None = None
-    count: Count
+    count: Number
     confirm: Annotated[str, Field(max_length=64)]
 
 
 class BulkRecover(Bulk):
-    rate: Annotated[float, Field(gt=0, le=100_000)] = 50.0  # jobs per second
+    rate: Rate = 50.0
 
 
 class RecoveredView(BaseModel):

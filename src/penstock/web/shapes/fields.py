@@ -41,6 +41,13 @@ def _written_out(given: object) -> object:
     return given
 
 
+def _no_word(given: object) -> object:
+    """`true` and "1" would be read as numbers."""
+    if isinstance(given, bool | str):
+        raise ValueError("should be a number")
+    return given
+
+
 def _within_reach(at: datetime) -> datetime:
     """There are no jobs beyond: what is asked means the same."""
     return min(max(at, _EARLIEST), _LATEST)
@@ -51,6 +58,7 @@ Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=NO_NUL), 
 Words = Annotated[str, Field(max_length=500, pattern=NO_NUL), AfterValidator(storable)]
 Instant = Annotated[AwareDatetime, BeforeValidator(_written_out), AfterValidator(_within_reach)]
 Count = Annotated[int, Field(ge=0)]
+Number = Annotated[Count, BeforeValidator(_no_word)]  # in what comes in
 
 
 class Said(BaseModel):
@@ -66,7 +74,7 @@ class Why(Said):
 
 
 Id = Annotated[str, Field(pattern=ID)]
-Rate = Annotated[float, Field(gt=0, le=100_000)]  # jobs per second
+Rate = Annotated[float, Field(gt=0, le=100_000, strict=True)]  # jobs per second
 
 
 class Told(BaseModel):

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from penstock.model.matched import Act
 from penstock.model.states import State
 from penstock.searching import MAX_ARGS
-from penstock.web.shapes.fields import NO_NUL, Count, Instant, Name, Rate, Text, Why
+from penstock.web.shapes.fields import NO_NUL, Count, Instant, Name, Number, Rate, Text, Why
 from penstock.web.shapes.jobs import JobView
 
 
@@ -43,10 +43,10 @@ class MatchingStep(Why):
         None
     )
     cut_off: Instant
-    count: Count
+    count: Number
     confirm: Annotated[str, Field(max_length=64)]
     after: Annotated[str, Field(max_length=60, pattern=NO_NUL)] | None = None  # the `next` of the step before
-    done: Count = 0  # by the steps before
+    done: Number = 0  # by the steps before
     rate: Rate = 50.0  # at which failed jobs come back
 
 
