@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import gc
 import json
 import os
 import sys
@@ -79,6 +80,7 @@ def _where() -> dict[str, Any]:
         "parent": os.getppid(),
         "main_thread": threading.current_thread() is threading.main_thread(),
         "switch_interval": sys.getswitchinterval(),
+        "kept_from_collections": gc.get_freeze_count(),
     }
 
 

@@ -44,6 +44,10 @@ def test_handlers_and_the_loop_pass_the_interpreter_on_before_a_millisecond_is_o
     assert jobs.in_thread.enqueue().result(timeout=PATIENCE)["switch_interval"] < 0.001
 
 
+def test_collections_of_garbage_do_not_look_through_all_that_was_loaded(steady: World) -> None:
+    assert jobs.in_thread.enqueue().result(timeout=PATIENCE)["kept_from_collections"] > 10_000
+
+
 def test_progress_is_visible_while_the_handler_runs(steady: World) -> None:
     job = jobs.halfway.enqueue()
     seen = eventually(lambda: steady.look(job.id).progress, PATIENCE, "progress")

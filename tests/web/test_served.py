@@ -30,7 +30,9 @@ ENQUEUE = {"task": "send", "payload": {"to": "ana@example.com"}}
 def serving(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """A server, up."""
     (folder / "web_shop.py").write_text(
-        f"from web.kit import make_shop\n\napp = make_shop('sqlite:///{folder / 'jobs.db'}')\n"
+        "import atexit\nimport gc\n\nfrom web.kit import make_shop\n\n"
+        "atexit.register(lambda: print('kept from collections:', gc.get_freeze_count()))\n"
+        f"app = make_shop('sqlite:///{folder / 'jobs.db'}')\n"
     )
     port = free_port()
     here = os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
@@ -86,6 +88,15 @@ def test_served_with_a_token_on_every_address_and_hard_requests_harm_nobody(tmp_
     log = (tmp_path / "serve.log").read_text()
     assert made.text not in log
     assert "Traceback" not in log
+
+
+def test_collections_of_garbage_do_not_look_through_all_that_was_loaded(tmp_path: Path) -> None:
+    with serving(tmp_path) as (_, server):
+        eventually(lambda: "Dashboard" in (tmp_path / "serve.log").read_text(), 20)
+        server.send_signal(signal.SIGTERM)
+        server.wait(20)
+    kept = (tmp_path / "serve.log").read_text().partition("kept from collections: ")[2]
+    assert int(kept) > 50_000
 
 
 def _hard(url: str, token: str) -> None:

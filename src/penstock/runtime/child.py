@@ -20,6 +20,7 @@ from penstock.model.redaction import redacted
 from penstock.runtime.board import Board
 from penstock.runtime.forking import load_to_fork
 from penstock.runtime.host import Beside, WorkerHost, WorkerSource
+from penstock.runtime.memory import keep_what_is_there
 from penstock.runtime.orphan import die_with_parent
 from penstock.runtime.safety import check_safety
 from penstock.runtime.warm import Warm, WarmProcess
@@ -105,6 +106,7 @@ async def _work(host: WorkerHost, warm: Warm, link: socket.socket, board_fd: int
     writer.write(pack(_hello(host, worker)))
     why = "it was told to before it began"
     if "go" in await _read(reader):
+        keep_what_is_there()
         await _run(worker, beside, reader)
         why = _why(worker)
     with contextlib.suppress(ConnectionError):

@@ -1,7 +1,8 @@
-"""How much memory a process has."""
+"""How much memory a process has, and what of it is looked through for garbage."""
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -15,3 +16,13 @@ def resident(pid: int) -> int | None:
     except (OSError, IndexError):
         return None
     return int(pages) * _PAGE
+
+
+def keep_what_is_there() -> None:
+    """For a process of ours that has loaded everything: its collections look only at what comes from now on.
+
+    Each full one went through all modules and schemas: 50 ms and more, twice a second under load, in which
+    nothing else ran.
+    """
+    gc.collect()
+    gc.freeze()

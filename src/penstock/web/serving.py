@@ -16,6 +16,7 @@ from penstock.app import Penstock
 from penstock.model.errors import InvalidOption
 from penstock.model.hosts import is_loopback
 from penstock.runtime import signals
+from penstock.runtime.memory import keep_what_is_there
 
 GRACE = 10  # seconds that requests under way get to end
 BACKLOG = 2_048  # who may wait to be let in, as uvicorn has it
@@ -82,8 +83,14 @@ async def serve(
     # Uvicorn answers the signals, and raises them once more when it has ended: that is then no news.
     signals.answer_by(lambda: None)
     with door:
-        await uvicorn.Server(config).serve([door])
+        await _Server(config).serve([door])
     signals.ignore()
+
+
+class _Server(uvicorn.Server):
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        keep_what_is_there()
 
 
 def _http() -> type[asyncio.Protocol] | Literal["h11"]:
