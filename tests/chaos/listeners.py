@@ -25,6 +25,7 @@ from tests.chaos.listeners_app import app_at, serve, work
 from tests.chaos.stage import ROOT
 
 from penstock import Penstock
+from penstock.runtime.child import loop_factory
 
 PAUSE = 0.02  # seconds between jobs
 RESET = struct.pack("ii", 1, 0)
@@ -190,7 +191,8 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.be:
         what, *rest = asked.be
-        asyncio.run({"serve": serve, "work": work, "crowd": be_crowd}[what](*rest))
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run({"serve": serve, "work": work, "crowd": be_crowd}[what](*rest))
         return
     with tempfile.TemporaryDirectory() as folder:
         found = asyncio.run(measure(FULL, Path(folder), asked.url))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import socket
 import time
 
-import uvicorn
 from starlette.requests import Request
 
 from penstock import Penstock
-from penstock.web import Limits, Principal, Scope, make_service
-from penstock.web.serving import hold_little
+from penstock.web import Limits, Principal, Scope, make_service, serving
 
 EVERYBODY = Principal(name="anybody", scopes=frozenset({Scope.READ}), all_owners=True)
 
@@ -32,14 +29,9 @@ def anybody(_: Request) -> Principal:
 async def serve(url: str) -> None:
     app = app_at(url)
     limits = Limits(per_token=None, per_address=None, wrong_tokens=None, streams_each=1_000)
-    config = uvicorn.Config(
-        make_service(app, auth=anybody, limits=limits), log_level="critical", lifespan="off"
-    )
-    with socket.create_server(("127.0.0.1", 0), backlog=2_048) as door:
-        hold_little(door)
-        async with app:
-            print(door.getsockname()[1], flush=True)
-            await uvicorn.Server(config).serve([door])
+    door = serving.listen("127.0.0.1", 0)
+    print(door.getsockname()[1], flush=True)
+    await serving.serve(make_service(app, auth=anybody, limits=limits), door, "critical")
 
 
 async def work(url: str) -> None:

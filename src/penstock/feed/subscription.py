@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import deque
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -79,7 +78,7 @@ class Subscription:
         self.sure = True  # False: what others did not know to tell yet may be missing
         self.cut = False  # it was too slow, or the feed is closed: what is buffered is the last
         self.catch_up: Callable[[], Awaitable[list[Heard]]] | None = None  # while it is behind all others
-        self._buffer: deque[Heard] = deque()
+        self._buffer: list[Heard] = []  # an empty deque has 600 bytes, for each who listens
         self._filled = asyncio.Event()
 
     def offer(self, happened: Happened) -> None:
@@ -116,8 +115,7 @@ class Subscription:
             except TimeoutError:
                 return []
         self._filled.clear()
-        taken = list(self._buffer)
-        self._buffer.clear()
+        taken, self._buffer = self._buffer, []
         return taken
 
     def _put(self, item: Heard) -> None:

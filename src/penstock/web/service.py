@@ -19,6 +19,7 @@ from penstock.web.guard import GuardedRoute
 from penstock.web.limits import BodyLimits, Limits
 from penstock.web.routes import ROUTES
 from penstock.web.shield import Shield
+from penstock.web.stream import Streams
 from penstock.web.watching import watch_alerts
 
 TITLE = "Penstock"
@@ -68,6 +69,7 @@ def make_service(
     service.add_exception_handler(PenstockError, refusals.on_penstock_error)
     service.add_exception_handler(RequestValidationError, refusals.on_validation_error)
     service.add_exception_handler(HTTPException, refusals.on_http_exception)
+    service.add_middleware(Streams)
     service.add_middleware(Express)
     service.add_middleware(BodyLimits, limits=limits)
     service.add_middleware(Shield)

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from penstock.feed.subscription import Heard, Resync, Subscription
 from penstock.model.errors import EngineError
@@ -30,7 +30,28 @@ HEARTBEAT = 15.0  # seconds of silence
 CHUNK = 16_384  # bytes in one piece; more wait in the listener's buffer, which is bounded
 RECONNECT = 3_000  # milliseconds that browsers wait before they come again
 
+_STREAM = "penstock.stream"  # in the scope: what is left to be sent
+
 May: TypeAlias = Callable[[], Awaitable[bool]]
+
+
+class Streams:
+    """Streams are sent once the framework has let go of the request: it would hold 8 KB for each client."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
+        stream: EventStream | None = scope.pop(_STREAM, None)
+        if stream is not None:
+            _forget_what_has_ended(scope)
+            await stream.serve(receive, send)
+
+
+def _forget_what_has_ended(scope: Scope) -> None:
+    for name in [name for name in scope if name.startswith("fastapi_")]:
+        del scope[name]
 
 
 class EventStream(Response):
@@ -53,18 +74,21 @@ class EventStream(Response):
         self._ends_at = time.monotonic() + seconds
         self._tick = min(TICK, seconds)
 
-    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
-        with self._seat:
-            await self._serve(receive, send)
+    async def __call__(self, scope: Scope, _receive: Receive, _send: Send) -> None:
+        scope[_STREAM] = self
 
-    async def _serve(self, receive: Receive, send: Send) -> None:
-        async with self._listening as listener:
-            leaving = asyncio.create_task(_end_when_gone(receive, listener))
-            try:
-                with contextlib.suppress(TimeoutError, ClientDisconnect, OSError):
-                    await self._talk(_Line(self, send), listener)
-            finally:
-                leaving.cancel()
+    async def serve(self, receive: Receive, send: Send) -> None:
+        with self._seat:
+            async with self._listening as listener:
+                await self._serve(receive, send, listener)
+
+    async def _serve(self, receive: Receive, send: Send, listener: Subscription) -> None:
+        leaving = asyncio.create_task(_end_when_gone(receive, listener))
+        try:
+            with contextlib.suppress(TimeoutError, ClientDisconnect, OSError):
+                await self._talk(_Line(self, send), listener)
+        finally:
+            leaving.cancel()
 
     async def _talk(self, line: _Line, listener: Subscription) -> None:
         await line.begin(f"retry: {RECONNECT}\n".encode() + frame("ready", {}, listener.cursor))
