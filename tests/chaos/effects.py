@@ -111,8 +111,10 @@ class Crashes:
             # Not counted as lost: what is first in line may be hit in every round.
             return Released("its worker was killed", suspect=suspect)
 
-        for worker in self._made.ask(lambda engine: engine.workers()):
-            self._made.ask(lambda engine, one=worker.id: engine.rescue_worker(one, frozenset(), judge))
+        # More than once: a job in a transaction is locked until the server has seen that its client is gone.
+        while workers := self._made.ask(lambda engine: engine.workers()):
+            for worker in workers:
+                self._made.ask(lambda engine, one=worker.id: engine.rescue_worker(one, frozenset(), judge))
 
     # -- the verdict ----------------------------------------------------------------------------------
     def faults(self) -> dict[str, Any]:

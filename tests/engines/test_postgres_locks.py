@@ -58,6 +58,20 @@ async def test_a_claim_in_flight_is_rescued_whole_or_refused():
         assert State.ACTIVE not in await counts(engine)
 
 
+async def test_a_job_that_a_killed_workers_open_transaction_still_locks_is_left_to_the_next_rescue():
+    async with fresh_engine() as engine, await connect() as of_the_dead:
+        worker = await register(engine)
+        await engine.enqueue(jobs := news(2))
+        await claim(engine, worker=worker)
+        await of_the_dead.execute("begin")
+        await of_the_dead.execute(f"select from {engine.schema}.jobs where id = %s for update", [jobs[0].id])
+        assert ids(await engine.rescue_worker(worker, frozenset(), gone)) == [jobs[1].id]
+        assert await engine.rescue(10, gone) == [], "it is not waited for"
+        await of_the_dead.execute("rollback")
+        assert ids(await engine.rescue(10, gone)) == [jobs[0].id]
+        assert await engine.workers() == []
+
+
 async def test_engines_that_migrate_at_once_apply_each_migration_once():
     schema = fresh_schema()
     engines = [PostgresEngine(postgres_server().url(), schema=schema) for _ in range(6)]
