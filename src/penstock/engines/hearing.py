@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 
 
 class Hearing:
@@ -27,13 +26,14 @@ class Hearing:
 
     async def wait(self, queues: frozenset[str], timeout: float) -> None:
         """Return when one of the queues is heard of, or after `timeout` seconds."""
-        bell = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        bell = loop.create_future()
         self._waiting[bell] = queues
+        over = loop.call_later(timeout, _ring_once, bell)
         try:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(timeout):
-                    await bell
+            await bell
         finally:
+            over.cancel()
             del self._waiting[bell]
 
     @property
@@ -58,5 +58,10 @@ class Hearing:
 
     def _ring(self, concerns: Callable[[frozenset[str]], bool]) -> None:
         for bell, queues in self._waiting.items():
-            if not bell.done() and concerns(queues):
-                bell.set_result(None)
+            if concerns(queues):
+                _ring_once(bell)
+
+
+def _ring_once(bell: asyncio.Future[None]) -> None:
+    if not bell.done():
+        bell.set_result(None)

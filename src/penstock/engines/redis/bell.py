@@ -116,6 +116,7 @@ class Bell:
             while True:
                 await self._wanted.wait()
                 await self._pop(wire)
+                await asyncio.sleep(0)  # who was woken looks for work first, and then waits again
         finally:
             self._wire, self._listening = None, frozenset()
             await wire.close()
