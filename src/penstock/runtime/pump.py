@@ -23,15 +23,13 @@ from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
 from penstock.runtime.executor import Executor
 from penstock.runtime.options import WorkerOptions
+from penstock.runtime.pace import Pace
 from penstock.runtime.running import NOTHING, Running
 
 log = logging.getLogger("penstock.worker")
 
 MAX_SETTLE = 1_000  # settlements in one call
 MAX_SETTLE_BYTES = 4 * 1024 * 1024
-MAX_PREFETCH = 1_000
-PREFETCH_SECONDS = 0.010  # how much work may lie ready when an answer comes; what runs meanwhile is besides
-LONG_EXCHANGE = 0.030  # seconds; a slow engine is no reason to hoard
 MAX_UNSETTLED = 5_000  # ended but not acknowledged; beyond it nothing new is claimed
 EXCHANGES = 2  # at once: while the engine writes one, the handlers fill the next
 WORTH_ANOTHER = 300  # ends that go beside an exchange under way; fewer wait for its answer
@@ -74,10 +72,7 @@ class Pump:
         self._talking = 0  # exchanges under way
         self._asked = 0  # claims that they ask for
         self._asked_of: Counter[str] = Counter()  # the same by queue
-        self._rate = 0.0  # jobs per second, smoothed
-        self._took = 0.0  # seconds an exchange takes, smoothed
-        self._ended_since = 0
-        self._since = time.monotonic()
+        self._pace = Pace(board.slots, time.monotonic())
         self.claiming = True
         self.expired = False
         self.settled = 0
@@ -92,13 +87,14 @@ class Pump:
             return self._ended_by_itself(running)
         if crash_points.chosen:
             crash_points.passing("run-ended")
-        ran_for = time.monotonic() - running.started
+        now = time.monotonic()
+        ran_for = now - running.started
         outcome = _outcome(running, end, ran_for, self._worker)
         keep = claim.queue not in self._unkept
         then = tuple(running.then) if running.then and isinstance(outcome, Completed) else ()
         self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then, self._remember))
         self._account.unsettled[claim.token] = (claim, running.started, running.stop)
-        self._free(claim)
+        self._free(claim, now)
         if outcome.park is not None:
             log.warning("job %s (%s) is parked: %s", claim.id, claim.task, outcome.park.reason)
         return outcome
@@ -110,12 +106,12 @@ class Pump:
         self.settled += 1
         if running.then:
             self._hear_of_work()  # its followers are in, and nobody need have told us
-        self._free(running.claim)
+        self._free(running.claim, time.monotonic())
         self._exchanged.set()
         return COMPLETED
 
-    def _free(self, claim: Claim) -> None:
-        self._ended_since += 1
+    def _free(self, claim: Claim, now: float) -> None:
+        self._pace.ended(now)
         if claim.lane != claim.queue or claim.queue in self._limited:
             self._hear_of_work()  # its place is free: the call that says so may take the next
         self._kick.set()
@@ -151,7 +147,7 @@ class Pump:
         Another worker may have a free slot; and were this one lost, its lease would have to pass first.
         """
         if stuck := self.executor.stuck_ready():
-            self._rate = 0.0
+            self._pace.forget()
             self.hand_back(stuck)
 
     def wake(self) -> None:
@@ -214,8 +210,9 @@ class Pump:
             await asyncio.sleep(self._backoff.next())
         else:
             self._backoff.reset()
+            now, idle = time.monotonic(), not (self.executor.running or self.executor.ready)
+            self._pace.answered(now, now - asked_at, idle=idle)
             self._succeeded(exchange, settled)
-            self._took = 0.7 * self._took + 0.3 * min(time.monotonic() - asked_at, LONG_EXCHANGE)
         finally:
             self._under_way(exchange, -1)
         self._exchanged.set()
@@ -297,7 +294,6 @@ class Pump:
                 self.executor.offer(settled.claims)
             else:
                 self.hand_back(settled.claims)
-        self._measure()
 
     def _refused(self, ends: Sequence[Settlement], accepted: Sequence[bool]) -> None:
         for end, written in zip(ends, accepted, strict=True):
@@ -315,13 +311,6 @@ class Pump:
         else:
             log.error("the engine refused: %s", error)
 
-    def _measure(self) -> None:
-        now = time.monotonic()
-        if now - self._since >= 0.02:
-            rate = self._ended_since / (now - self._since)
-            self._rate = rate if self._rate == 0 else 0.7 * self._rate + 0.3 * rate
-            self._ended_since, self._since = 0, now
-
     # -- what fits ----------------------------------------------------------------------------------
     def _want(self) -> Want | None:
         if not self.claiming or self._quiet or self.looked_empty or not self._board.may_claim():
@@ -329,8 +318,9 @@ class Pump:
         if len(self._ends) + len(self._doubtful) > MAX_UNSETTLED:
             return None
         executor = self.executor
-        ahead = min(MAX_PREFETCH, int(self._rate * (PREFETCH_SECONDS + self._took)))
-        free = self._board.slots + ahead - len(executor.running) - len(executor.ready) - self._asked
+        free = (
+            self._board.slots + self._pace.ahead - len(executor.running) - len(executor.ready) - self._asked
+        )
         queues = self._room(free)
         if not queues:
             return None
