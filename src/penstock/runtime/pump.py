@@ -318,16 +318,14 @@ class Pump:
         if len(self._ends) + len(self._doubtful) > MAX_UNSETTLED:
             return None
         executor = self.executor
-        free = (
-            self._board.slots + self._pace.ahead - len(executor.running) - len(executor.ready) - self._asked
-        )
+        slots = self._board.slots - len(executor.running) - len(executor.ready) - self._asked
+        free = slots + self._pace.ahead
         queues = self._room(free)
         if not queues:
             return None
         limit = min(free, sum(queues.values()))
-        begin_now = max(0, self._board.slots - len(executor.running) - len(executor.ready) - self._asked)
         tasks = self._options.fingerprints()
-        return Want(self._worker, uuid4().hex, queues, limit, tasks, min(limit, begin_now))
+        return Want(self._worker, uuid4().hex, queues, limit, tasks, min(limit, max(0, slots)))
 
     def _room(self, free: int) -> Mapping[str, int]:
         """How many each queue may give us; a queue with a limit of its own is never claimed ahead."""
