@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -13,8 +14,8 @@ import pytest
 from conformance.kit import make_id
 from feed.kit import PATIENCE, an_event, some_events
 from feed.web_kit import READ, House, open_house, rest, stream, until
-from penstock import Penstock
-from penstock.feed.subscription import MAX_BUFFERED
+from penstock import EngineUnavailable, Penstock
+from penstock.feed.subscription import MAX_BUFFERED, Subscription
 from penstock.web import Limits, Principal, make_service
 from penstock.web.seats import Seats
 
@@ -83,6 +84,21 @@ async def test_who_may_not_listen_gets_no_stream(
 ) -> None:
     async with house.client(person, **headers) as client:
         assert (await client.get(path)).status_code == status
+
+
+async def test_a_stream_that_cannot_begin_is_refused_and_may_be_tried_again(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @asynccontextmanager
+    async def away(*_: object) -> AsyncIterator[Subscription]:
+        raise EngineUnavailable("gone just now")
+        yield
+
+    monkeypatch.setattr(house.app.feed, "subscribe", away)
+    async with house.client("root") as client:
+        answer = await client.get("/events")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
+    assert answer.headers["retry-after"]
 
 
 async def test_who_sends_a_body_gets_no_stream(house: House) -> None:

@@ -16,8 +16,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from penstock.feed.subscription import Heard, Resync, Subscription
-from penstock.model.errors import EngineError
-from penstock.web.refusals import Refusal
+from penstock.model.errors import EngineError, PenstockError
+from penstock.web.refusals import Refusal, refusal_of
 
 HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
@@ -46,7 +46,10 @@ class Streams:
         stream: EventStream | None = scope.pop(_STREAM, None)
         if stream is not None:
             _forget_what_has_ended(scope)
-            await stream.serve(receive, send)
+            try:
+                await stream.serve(receive, send)
+            except PenstockError as error:  # before anything was sent
+                await refusal_of(error).response()(scope, receive, send)
 
 
 def _forget_what_has_ended(scope: Scope) -> None:
