@@ -44,6 +44,27 @@ async def test_a_job_is_heard_of_at_its_commit_though_many_transactions_before_i
         await asyncio.wait_for(waiting, 10)
 
 
+async def test_a_job_whose_transaction_was_silent_and_late_is_heard_of_a_moment_later():
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(fresh_engine())
+        callers = [await stack.enter_async_context(await connect()) for _ in range(5)]
+        for caller in callers:
+            await caller.execute("set penstock.brief = on")
+            await caller.execute("begin")
+            await caller.execute(f"select {engine.schema}.enqueue('{JOB}')")
+        await register(engine, queues=["email"])
+        await until_listening(engine)
+        await claim(engine, "email")
+        waiting = asyncio.create_task(engine.wait(["email"], 60))
+        for loud in callers[:-1]:
+            await loud.execute("commit")
+        await asyncio.wait_for(waiting, 10)
+        assert len(await claim(engine, "email", limit=10)) == 4
+        await callers[-1].execute("commit")
+        await asyncio.wait_for(engine.wait(["email"], 60), 10)
+        assert len(await claim(engine, "email", limit=10)) == 1
+
+
 async def test_a_job_enqueued_in_psql_is_gone_with_its_transaction():
     async with fresh_engine() as engine:
         sql = f"begin; select * from {engine.schema}.enqueue('{JOB}'); rollback;"

@@ -20,6 +20,7 @@ from penstock.model.errors import EngineError
 logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.25  # while nothing can be heard
+ECHO_AFTER = 0.1  # seconds after the last that was heard of a queue
 PROVE_EVERY = 10.0
 PROVE_SECONDS = 2.0
 _FIRST_PAUSE = 0.1
@@ -38,6 +39,7 @@ class Listener:
         self._pool = pool
         self._channel = channel
         self._hearing = Hearing()
+        self._echoes: dict[str, asyncio.TimerHandle] = {}  # by queue
         self._task: asyncio.Task[None] | None = None
         self._listening = False
         self._warned = False
@@ -61,6 +63,8 @@ class Listener:
 
     async def close(self) -> None:
         task, self._task = self._task, None
+        for echo in self._echoes.values():
+            echo.cancel()
         self._hearing.end()
         if task is not None:
             task.cancel()
@@ -135,6 +139,14 @@ class Listener:
         if payload.startswith(_PING):
             return
         self._hearing.hear(payload)
+        self._hear_again(payload)
+
+    def _hear_again(self, queue: str) -> None:
+        """A moment later: a transaction that left the word to this one may be seen only then."""
+        if echo := self._echoes.get(queue):
+            echo.cancel()
+        loop = asyncio.get_running_loop()
+        self._echoes[queue] = loop.call_later(ECHO_AFTER, self._hearing.hear, queue)
 
     def _warn_once(self) -> None:
         if not self._warned:
