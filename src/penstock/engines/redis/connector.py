@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -112,8 +111,7 @@ class Connector:
 
     async def _dial(self, host: Host, patience: float) -> Wire:
         loop = asyncio.get_running_loop()
-        transport, wire = await loop.create_connection(lambda: Wire(patience), *host, ssl=self._tls)
-        _keep_alive(transport.get_extra_info("socket"))
+        _, wire = await loop.create_connection(lambda: Wire(patience), *host, ssl=self._tls)
         return wire
 
     def _login(self) -> Iterator[bytes]:
@@ -126,15 +124,6 @@ class Connector:
     def _sentinel_login(self) -> Iterator[bytes]:
         options = self.address.options
         yield from _auth(options.get("sentinel_username", ""), options.get("sentinel_password", ""))
-
-
-def _keep_alive(line: socket.socket) -> None:
-    """Let the kernel find out that nobody is there any more, while we wait for somebody to speak."""
-    with suppress(OSError, AttributeError):
-        line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
-        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 3)
-        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
 
 
 def _auth(username: str, password: str) -> Iterator[bytes]:

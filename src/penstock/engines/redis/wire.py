@@ -73,11 +73,12 @@ class Wire(asyncio.Protocol):
 
     def sever(self) -> None:
         """Cut the line: whatever was not delivered yet must not arrive later."""
-        if self._transport is not None:
-            line = self._transport.get_extra_info("socket")
-            with suppress(OSError, AttributeError):
-                line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            self._transport.abort()
+        if self._transport is None or self.ended.done():  # lost already: there is no socket to speak of
+            return
+        line = self._transport.get_extra_info("socket")
+        with suppress(OSError, AttributeError):
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self._transport.abort()
 
     def _watch(self) -> None:
         """Nobody waits longer than the patience for an answer."""
@@ -92,6 +93,7 @@ class Wire(asyncio.Protocol):
     # -- what the loop tells ----------------------------------------------------------------------------
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but name
+        _keep_alive(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)
@@ -119,3 +121,12 @@ class Wire(asyncio.Protocol):
         self._asked.clear()
         if not self.ended.done():
             self.ended.set_result(None)
+
+
+def _keep_alive(line: socket.socket) -> None:
+    """Let the kernel find out that nobody is there any more, while we wait for somebody to speak."""
+    with suppress(OSError, AttributeError):
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 3)
+        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
