@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
+import psycopg
 import pytest
 
 from conformance.kit import claim, counts, read, register
 from engines.postgres_kit import ask, connect, fresh_engine, until_listening
+from penstock.engines.postgres import listener
+from penstock.engines.postgres.engine import PostgresEngine
 from penstock.model.ids import is_id
 from penstock.model.priority import HEAD_START
 from penstock.model.states import State
@@ -29,35 +34,36 @@ async def test_a_job_enqueued_in_psql_is_claimed_after_commit():
         assert (held.id, held.task, held.args, held.key) == (job_id, "send", '{"order": 7}', job_id)
 
 
-async def test_a_job_is_heard_of_at_its_commit_though_many_transactions_before_it_are_still_open():
+@asynccontextmanager
+async def enqueueing(
+    engine: PostgresEngine, callers: int, *, brief: bool
+) -> AsyncIterator[list[psycopg.AsyncConnection[Any]]]:
+    """Callers in open transactions, each with a job; a worker listens that has looked and found nothing."""
     async with AsyncExitStack() as stack:
-        engine = await stack.enter_async_context(fresh_engine())
-        callers = [await stack.enter_async_context(await connect()) for _ in range(6)]
-        for caller in callers:
-            await caller.execute("begin")
-            await caller.execute(f"select {engine.schema}.enqueue('{JOB}')")
+        sessions = [await stack.enter_async_context(await connect()) for _ in range(callers)]
+        for session in sessions:
+            await session.execute(f"set penstock.brief = {'on' if brief else 'off'}".encode())
+            await session.execute("begin")
+            await session.execute(f"select {engine.schema}.enqueue('{JOB}')".encode())
         await register(engine, queues=["email"])
         await until_listening(engine)
         await claim(engine, "email")
+        yield sessions
+
+
+async def test_a_job_is_heard_of_at_its_commit_though_many_transactions_before_it_are_still_open():
+    async with fresh_engine() as engine, enqueueing(engine, 6, brief=False) as callers:
         waiting = asyncio.create_task(engine.wait(["email"], 60))
         await callers[-1].execute("commit")
         await asyncio.wait_for(waiting, 10)
 
 
-async def test_a_job_whose_transaction_was_silent_and_late_is_heard_of_a_moment_later():
-    async with AsyncExitStack() as stack:
-        engine = await stack.enter_async_context(fresh_engine())
-        callers = [await stack.enter_async_context(await connect()) for _ in range(5)]
-        for caller in callers:
-            await caller.execute("set penstock.brief = on")
-            await caller.execute("begin")
-            await caller.execute(f"select {engine.schema}.enqueue('{JOB}')")
-        await register(engine, queues=["email"])
-        await until_listening(engine)
-        await claim(engine, "email")
+async def test_a_job_whose_transaction_left_the_wake_up_to_others_is_looked_for_once_more(monkeypatch):
+    monkeypatch.setattr(listener, "ECHO_AFTER", 1.0)  # far longer than the claim below takes
+    async with fresh_engine() as engine, enqueueing(engine, 5, brief=True) as callers:
         waiting = asyncio.create_task(engine.wait(["email"], 60))
-        for loud in callers[:-1]:
-            await loud.execute("commit")
+        for caller in callers[:-1]:
+            await caller.execute("commit")
         await asyncio.wait_for(waiting, 10)
         assert len(await claim(engine, "email", limit=10)) == 4
         await callers[-1].execute("commit")

@@ -87,7 +87,7 @@ async def test_who_may_not_listen_gets_no_stream(
 
 
 async def test_a_stream_that_cannot_begin_is_refused_and_may_be_tried_again(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     @asynccontextmanager
     async def away(*_: object) -> AsyncIterator[Subscription]:
@@ -99,6 +99,7 @@ async def test_a_stream_that_cannot_begin_is_refused_and_may_be_tried_again(
         answer = await client.get("/events")
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "unavailable")
     assert answer.headers["retry-after"]
+    assert "answered 503: EngineUnavailable" in caplog.text
 
 
 async def test_who_sends_a_body_gets_no_stream(house: House) -> None:

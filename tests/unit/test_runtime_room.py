@@ -39,6 +39,19 @@ async def test_prefetch_is_bounded_by_ten_milliseconds_of_work(app: Penstock) ->
         assert want.queues["default"] == 10 + ahead
 
 
+async def test_once_a_round_of_quick_jobs_has_ended_more_are_claimed_than_there_are_slots(
+    app: Penstock,
+) -> None:
+    for _ in range(20):
+        await app.tasks["hello"].aenqueue()
+    worker, engine = await begin(app, slots=2)
+    for _ in range(4):
+        await worker._pump.round()
+        await until_ended(worker)
+    wants = [call[1][1] for call in engine.calls if call[0] == "settle"]
+    assert max(want.limit for want in wants if want is not None) > 2
+
+
 async def test_nothing_is_claimed_while_too_much_is_unsettled(
     app: Penstock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,13 +11,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, TypeAlias
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from penstock.feed.subscription import Heard, Resync, Subscription
 from penstock.model.errors import EngineError, PenstockError
-from penstock.web.refusals import Refusal, refusal_of
+from penstock.web.refusals import Refusal, on_penstock_error
 
 HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
@@ -49,10 +49,12 @@ class Streams:
             try:
                 await stream.serve(receive, send)
             except PenstockError as error:  # before anything was sent
-                await refusal_of(error).response()(scope, receive, send)
+                response = await on_penstock_error(Request(scope), error)
+                await response(scope, receive, send)
 
 
 def _forget_what_has_ended(scope: Scope) -> None:
+    """FastAPI leaves its exit stacks in the scope, which lives as long as the connection."""
     for name in [name for name in scope if name.startswith("fastapi_")]:
         del scope[name]
 
