@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.model.errors import InvalidValue, ValueTooLarge
-from penstock.model.values import MAX_DEPTH, MAX_DIGITS, dumps, loads
+from penstock.model.values import MAX_DEPTH, MAX_DIGITS, dumps, dumps_scalars, loads
 
 LIMIT = 10_000
 
@@ -127,3 +127,25 @@ def test_every_json_value_round_trips(value):
     assert loads(text) == value
     assert dumps(loads(text), 10**9) == text
     assert json.loads(text) == value
+
+
+SCALARS = st.one_of(
+    st.text(st.characters(exclude_categories=())),  # lone surrogates too
+    st.integers(),
+    st.sampled_from([10**MAX_DIGITS, 10**MAX_DIGITS - 1, -(10**MAX_DIGITS)]),
+    st.floats(),
+    st.booleans(),
+    st.text(min_size=MAX_DIGITS),
+)
+
+
+def told(write, value) -> tuple[type, str]:
+    try:
+        return str, write(value, LIMIT, "arguments")
+    except InvalidValue as error:
+        return type(error), str(error)
+
+
+@given(st.dictionaries(st.text(), SCALARS, max_size=4))
+def test_scalars_are_written_and_refused_as_any_value_is(value):
+    assert told(dumps_scalars, value) == told(dumps, value)

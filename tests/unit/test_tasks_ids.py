@@ -4,7 +4,9 @@ import os
 import threading
 from datetime import UTC, datetime
 
-from penstock.model.ids import id_range, is_id
+import pytest
+
+from penstock.model.ids import LOW_END, id_range, is_id, stem
 from penstock.tasks import ids
 from penstock.tasks.ids import IdMaker, new_id
 
@@ -23,11 +25,18 @@ def test_ids_grow_even_where_the_clock_steps_back(monkeypatch) -> None:
     assert made == sorted(set(made))
 
 
-def test_an_exhausted_counter_borrows_the_next_millisecond(monkeypatch) -> None:
+@pytest.mark.parametrize("high", [0, 7, ids._HIGH_END - 1])
+def test_a_counter_that_runs_over_goes_on_in_order_and_at_last_borrows_the_next_millisecond(
+    monkeypatch, high: int
+) -> None:
     make = IdMaker()
     monkeypatch.setattr(ids, "time_ns", lambda: 2_000_000_000_000_000_000)
-    monkeypatch.setattr(ids, "_COUNTER_END", 3)
+    make()
+    monkeypatch.setattr(make, "_high", high)
+    monkeypatch.setattr(make, "_low", LOW_END - 3)
+    monkeypatch.setattr(make, "_stem", stem(make._ms, high))
     made = [make() for _ in range(10)]
+    assert all(is_id(i) for i in made)
     assert made == sorted(set(made))
 
 

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from functools import lru_cache
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 COUNTER_BITS = 30
+LOW_BITS = 18  # of the counter, behind the mark of the variant
+LOW_END = 1 << LOW_BITS
 RANDOM_BITS = 44
+RANDOM_DIGITS = RANDOM_BITS // 4
 SKEW = timedelta(minutes=1)  # between an id's time and its job's creation: two clocks, or a transaction
 
 
 def uuid7(unix_ms: int, counter: int, random: int) -> str:
     """Lay out a version-7 UUID: 48 bits of time, 30 of counter, 44 of randomness."""
-    low = f"{0b10 << 62 | (counter & 0x3FFFF) << RANDOM_BITS | random:016x}"
-    return f"{_time(unix_ms)}-7{counter >> 18 & 0xFFF:03x}-{low[:4]}-{low[4:]}"
+    return stem(unix_ms, counter >> LOW_BITS) + leaf(counter & (LOW_END - 1), f"{random:0{RANDOM_DIGITS}x}")
 
 
-@lru_cache(4)
-def _time(unix_ms: int) -> str:
+def stem(unix_ms: int, high: int) -> str:
+    """How all ids of a moment begin: its time, and the high bits of the counter."""
     text = f"{unix_ms & (2**48 - 1):012x}"
-    return f"{text[:8]}-{text[8:]}"
+    return f"{text[:8]}-{text[8:]}-7{high:03x}-"
+
+
+def leaf(low: int, random: str) -> str:
+    """How one of them ends: the low bits of the counter, and randomness in as many digits as it takes."""
+    head = f"{LOW_END << 1 | low:x}"
+    return f"{head[:4]}-{head[4]}{random}"
 
 
 def is_id(text: str) -> bool:

@@ -65,6 +65,17 @@ def dumps(value: Any, limit: int, what: str = "value") -> str:
     return text
 
 
+def dumps_scalars(values: dict[str, Any], limit: int, what: str) -> str:
+    """As `dumps`, for an object of which it is known that it holds nothing but text, numbers and truth values."""
+    try:
+        text = _encode(values)
+    except ValueError:  # a number that is none: `dumps` tells of it
+        return dumps(values, limit, what)
+    if len(text) <= MAX_DIGITS and len(text) <= limit and text.isascii():
+        return text
+    return dumps(values, limit, what)
+
+
 def loads(text: str, decode: Callable[[str], Any] = _decode) -> Any:
     """Read JSON text written by `dumps`; anything else is InvalidValue."""
     try:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired
 
 from penstock.model.errors import InvalidArguments, InvalidOption, InvalidValue, Problem, ValueTooLarge
 from penstock.model.redaction import redacted
-from penstock.model.values import dumps, loads
+from penstock.model.values import dumps, dumps_scalars, loads
 from penstock.tasks.problems import MOST, field_names, problems_of, too_many
-from penstock.tasks.shapes import fingerprint, is_plain, json_form
+from penstock.tasks.shapes import fingerprint, is_plain, is_scalar, json_form
 from penstock.tasks.signature import Signature
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class _Codec(NamedTuple):
     from_python: Callable[[Any], dict[str, Any]]
     from_json: Callable[[str], dict[str, Any]]
     to_json: Callable[[dict[str, Any]], Any]
-    is_plain: bool  # validated values are JSON already
+    write: Callable[[dict[str, Any]], str]
     misfit: type[ValidationError]
 
 
@@ -51,7 +51,7 @@ class Arguments:
         except Exception as error:  # noqa: BLE001 - a validator or constructor of the user's own types
             problem = self._raised(error)
         else:
-            return (self._plain(values) if codec.is_plain else self._serialised(values)), values
+            return codec.write(values), values
         # Raised out here, so that an error that quotes values does not travel along.
         raise problem
 
@@ -118,6 +118,9 @@ class Arguments:
             raise InvalidArguments(self._task, [Problem(name, told) for name in sorted(twice)])
         return given | kwargs
 
+    def _scalars(self, values: dict[str, Any]) -> str:
+        return dumps_scalars(values, self._limit, "arguments")
+
     def _plain(self, values: dict[str, Any]) -> str:
         try:
             return dumps(values, self._limit, "arguments")
@@ -156,8 +159,15 @@ class Arguments:
         from pydantic import ValidationError  # noqa: PLC0415
 
         form = json_form(self._adapter)
-        plain = all(is_plain(kind) for kind in self._signature.types.values())
-        return _Codec(self._adapter.validator.validate_python, form.load, form.dump, plain, ValidationError)
+        validate = self._adapter.validator.validate_python
+        return _Codec(validate, form.load, form.dump, self._writer(), ValidationError)
+
+    def _writer(self) -> Callable[[dict[str, Any]], str]:
+        """What writes validated values: the plainer their types are, the less there is to look at."""
+        kinds = self._signature.types.values()
+        if all(map(is_scalar, kinds)):
+            return self._scalars
+        return self._plain if all(map(is_plain, kinds)) else self._serialised
 
     @cached_property
     def _adapter(self) -> TypeAdapter[dict[str, Any]]:

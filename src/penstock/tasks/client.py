@@ -6,7 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from penstock.lent import AsyncLent, Lent
 from penstock.model.errors import InvalidOption, JobNotFound, ResultTimeout
@@ -19,6 +19,9 @@ from penstock.tasks.home import Opened, Work
 from penstock.tasks.transacting import Transacting
 from penstock.tasks.transaction import refuse_waiting_for_itself
 from penstock.telemetry import events, tracing
+
+if TYPE_CHECKING:
+    from penstock.tasks.task import Task
 
 R = TypeVar("R")
 
@@ -64,18 +67,18 @@ class Client:
     def send(self, call: Call[R]) -> JobHandle[R]:
         """Enqueue one call."""
         refuse_in_loop("aenqueue")
-        jobs, sent = self._admitted([call])
-        with tracing.enqueueing(jobs) as jobs:
-            answer = self.access.run(_put(jobs[0], sent), "aenqueue")
-        events.added(jobs, [answer])
+        sent = self._admit(call)
+        with tracing.enqueueing([call.job]) as (job,):
+            answer = self.access.run(_put(job, sent), "aenqueue")
+        events.added((job,), (answer,))
         return JobHandle(self, call, answer)
 
     async def asend(self, call: Call[R]) -> JobHandle[R]:
         """Enqueue one call, sharing a commit with those made at the same time."""
-        jobs, sent = self._admitted([call])
-        with tracing.enqueueing(jobs) as jobs:
-            answer = await self.access.arun(_put(jobs[0], sent))
-        events.added(jobs, [answer])
+        sent = self._admit(call)
+        with tracing.enqueueing([call.job]) as (job,):
+            answer = await self.access.arun(_put(job, sent))
+        events.added((job,), (answer,))
         return JobHandle(self, call, answer)
 
     def send_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
@@ -142,6 +145,14 @@ class Client:
         events.added(jobs, answers, lent=True)
         return [JobHandle(self, *pair, lent=True) for pair in zip(calls, answers, strict=True)]
 
+    def _admit(self, call: Call[Any]) -> bool:
+        """Whether the engine may know the call from an earlier try; refused where it must not be made here."""
+        refuse_waiting_for_itself(self.transacting)
+        self._let_in(call.task)
+        call.refuse_order()
+        sent, call.sent = call.sent, True
+        return sent
+
     def _admitted(self, calls: Sequence[Call[Any]], *, lent: bool = False) -> tuple[list[NewJob], bool]:
         """The jobs to put in, and whether the engine may know one of them from an earlier try."""
         if not lent:
@@ -149,19 +160,21 @@ class Client:
         if len(set(map(id, calls))) != len(calls):
             raise InvalidOption("the same call is given twice; make one call() per job")
         for task in {call.task for call in calls}:
-            if task.client is not self:
-                raise InvalidOption(
-                    f"a call of {task!r} is one of another app; enqueue it with that app, or by its task"
-                )
-            task.admit()
-        sent = False
-        for call in calls:
-            if not lent:
+            self._let_in(task)
+        if not lent:
+            for call in calls:
                 call.refuse_order()
-            sent = sent or call.sent
+        sent = any(call.sent for call in calls)
         for call in calls:
             call.sent = True
         return [call.job for call in calls], sent
+
+    def _let_in(self, task: Task[Any, Any]) -> None:
+        if task.client is not self:
+            raise InvalidOption(
+                f"a call of {task!r} is one of another app; enqueue it with that app, or by its task"
+            )
+        task.admit()
 
     def get(self, job_id: str) -> Job:
         """The job as it is now, or JobNotFound."""

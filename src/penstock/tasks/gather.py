@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from penstock.engine import Engine
@@ -91,8 +92,8 @@ class _Stream:
             self.idle.set()
 
     def _next_batch(self) -> list[_Waiting]:
-        jobs = _take(deque(w.job for w in self._waiting))
-        taken = [self._waiting.popleft() for _ in jobs]
+        first = [waiting.job for waiting in islice(self._waiting, MAX_BATCH)]
+        taken = [self._waiting.popleft() for _ in range(_fitting(first))]
         return [w for w in taken if not w.answer.done()]  # a caller that was cancelled wants no job
 
     async def _send(self, batch: list[_Waiting]) -> None:
@@ -121,23 +122,23 @@ def _fail(batch: list[_Waiting], error: Exception) -> None:
             waiting.answer.set_exception(error)
 
 
-def in_groups(jobs: Sequence[NewJob]) -> Iterator[list[NewJob]]:
+def in_groups(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
     """All jobs in order, as many at once as an engine should be given."""
-    waiting = deque(jobs)
-    while waiting:
-        yield _take(waiting)
+    start = 0
+    while start < len(jobs):
+        group = jobs[start : start + _fitting(jobs[start : start + MAX_BATCH])]
+        start += len(group)
+        yield group
 
 
-def _take(waiting: deque[NewJob]) -> list[NewJob]:
-    """The next group: bounded by count and by bytes, never empty."""
-    taken: list[NewJob] = []
+def _fitting(jobs: Sequence[NewJob]) -> int:
+    """How many of them make a group, by their bytes: at least one."""
     size = 0
-    while waiting and len(taken) < MAX_BATCH:
-        size += len(waiting[0].args)
-        if taken and size > MAX_BATCH_BYTES:
-            break
-        taken.append(waiting.popleft())
-    return taken
+    for many, job in enumerate(jobs):
+        size += len(job.args)
+        if size > MAX_BATCH_BYTES:
+            return max(many, 1)
+    return len(jobs)
 
 
 async def _enqueue(engine: Engine, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:

@@ -6,11 +6,10 @@ import os
 from threading import Lock
 from time import time_ns
 
-from penstock.model.ids import COUNTER_BITS, RANDOM_BITS, uuid7
+from penstock.model.ids import COUNTER_BITS, LOW_BITS, LOW_END, RANDOM_DIGITS, leaf, stem
 
-_COUNTER_END = 1 << COUNTER_BITS
-_RANDOM_BYTES = 6
-_POOL = 512 * _RANDOM_BYTES
+_HIGH_END = 1 << (COUNTER_BITS - LOW_BITS)
+_POOL = 512 * RANDOM_DIGITS
 
 
 class IdMaker:
@@ -22,37 +21,46 @@ class IdMaker:
     def __init__(self) -> None:
         self._lock = Lock()
         self._ms = 0
-        self._counter = 0
-        self._pool = (
-            b""  # randomness of the system's, asked for rarely because that takes longer than the rest
-        )
+        self._high = self._low = 0  # the counter in two parts: what ids begin with changes with the high one
+        self._stem = ""
+        self._pool = ""  # digits of the system's randomness, which is asked for rarely: that takes long
         self._at = 0
 
     def __call__(self) -> str:
         with self._lock:
             ms = time_ns() // 1_000_000
             if ms > self._ms:
-                self._ms = ms
-                self._counter = self._random() >> (RANDOM_BITS - COUNTER_BITS + 1)
+                self._begin(ms)
             else:
-                self._counter += 1
-                if self._counter == _COUNTER_END:
-                    self._ms += 1
-                    self._counter = 0
-            return uuid7(self._ms, self._counter, self._random())
+                self._low += 1
+                if self._low == LOW_END:
+                    self._carry()
+            return self._stem + leaf(self._low, self._random())
 
-    def _random(self) -> int:
+    def _begin(self, ms: int) -> None:
+        """A new millisecond: the counter starts anew, in its lower half so that there is room above."""
+        start = int(self._random(), 16) % (1 << (COUNTER_BITS - 1))
+        self._ms, self._high, self._low = ms, start >> LOW_BITS, start % LOW_END
+        self._stem = stem(ms, self._high)
+
+    def _carry(self) -> None:
+        self._high, self._low = self._high + 1, 0
+        if self._high == _HIGH_END:
+            self._ms, self._high = self._ms + 1, 0
+        self._stem = stem(self._ms, self._high)
+
+    def _random(self) -> str:
         if self._at >= len(self._pool):
-            self._pool = os.urandom(_POOL)
+            self._pool = os.urandom(_POOL // 2).hex()
             self._at = 0
         start = self._at
-        self._at = start + _RANDOM_BYTES
-        return int.from_bytes(self._pool[start : self._at]) >> (_RANDOM_BYTES * 8 - RANDOM_BITS)
+        self._at = start + RANDOM_DIGITS
+        return self._pool[start : self._at]
 
     def after_fork(self) -> None:
         """Another thread may have held the lock; the pool's randomness is the parent's too."""
         self._lock = Lock()
-        self._pool = b""
+        self._pool = ""
 
 
 new_id = IdMaker()

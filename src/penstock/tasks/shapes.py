@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 from penstock.model.errors import InvalidValue
 
-_PLAIN = (str, int, float, bool, None, NoneType, Any, list, dict)
+_SCALAR = (str, int, float, bool)
+_PLAIN = (*_SCALAR, None, NoneType, Any, list, dict)
 _PROSE = frozenset({"title", "description", "default", "examples", "deprecated", "writeOnly", "x-secret"})
 
 
@@ -52,6 +53,11 @@ def is_plain(annotation: Any) -> bool:
     if origin is dict:
         return parts[0] is str and is_plain(parts[1])
     return origin in (list, Union, UnionType) and all(is_plain(part) for part in parts)
+
+
+def is_scalar(annotation: Any) -> bool:
+    """Whether every value of this type is text, a number or a truth value."""
+    return any(annotation is kind for kind in _SCALAR)
 
 
 def fingerprint(schema: dict[str, Any], types: dict[str, Any]) -> str:

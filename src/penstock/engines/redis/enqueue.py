@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from penstock.engines.redis.codec import (
@@ -49,17 +50,23 @@ def _base(job: NewJob, extras: dict[bytes, bytes]) -> bytes:
     return pack_plain(job) if extras is _NONE else pack_base(job, more=b"t" in extras)
 
 
-def group_head(job: NewJob, extras: bytes) -> list[bytes]:
+def group_head(job: NewJob, extras: bytes) -> tuple[bytes, ...]:
     """What a group shares; for one job until told otherwise."""
-    delay = delay_of(job)
-    return [
+    return _head(job.queue, job.task, job.lane, delay_of(job), job.priority, extras)
+
+
+@lru_cache(1_024)
+def _head(
+    queue: str, task: str, lane: str | None, delay: float, priority: int, extras: bytes
+) -> tuple[bytes, ...]:
+    return (
         b"1",
-        kind_of(job.queue, job.task),
-        b"" if job.lane in (None, job.queue) else str(job.lane).encode(),
+        kind_of(queue, task),
+        b"" if lane in (None, queue) else str(lane).encode(),
         number(micro(delay) if delay > 0 else 0),
-        number(HEAD_START[Priority(job.priority)]),
+        number(HEAD_START[Priority(priority)]),
         extras,
-    ]
+    )
 
 
 def of_one(job: NewJob, heir_of: bytes) -> list[bytes]:

@@ -3,6 +3,7 @@
 -- KEYS 1 prefix
 -- ARGV 1 now or ''; 2… the jobs, see _group.lua
 -- Returns as `put_in` in _enqueue.lua
+--@ _alone
 --@ _keys
 --@ _base
 --@ _run
