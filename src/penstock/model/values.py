@@ -66,7 +66,7 @@ def dumps(value: Any, limit: int, what: str = "value") -> str:
 
 
 def dumps_scalars(values: dict[str, Any], limit: int, what: str) -> str:
-    """As `dumps`, for an object of which it is known that it holds nothing but text, numbers and truth values."""
+    """As `dumps`, for an object that is known to hold nothing but text, numbers and truth values."""
     try:
         text = _encode(values)
     except ValueError:  # a number that is none: `dumps` tells of it

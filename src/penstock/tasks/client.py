@@ -146,7 +146,7 @@ class Client:
         return [JobHandle(self, *pair, lent=True) for pair in zip(calls, answers, strict=True)]
 
     def _admit(self, call: Call[Any]) -> bool:
-        """Whether the engine may know the call from an earlier try; refused where it must not be made here."""
+        """Whether the engine may know the call from an earlier try; it is refused where it cannot be made."""
         refuse_waiting_for_itself(self.transacting)
         self._let_in(call.task)
         call.refuse_order()
