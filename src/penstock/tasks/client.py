@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from penstock.lent import AsyncLent, Lent
@@ -13,7 +13,7 @@ from penstock.model.errors import InvalidOption, JobNotFound, ResultTimeout
 from penstock.model.job import Enqueued, Job, NewJob
 from penstock.tasks.access import Access, refuse_in_loop
 from penstock.tasks.call import Call
-from penstock.tasks.gather import in_groups
+from penstock.tasks.gather import drawn, in_groups
 from penstock.tasks.handle import JobHandle
 from penstock.tasks.home import Opened, Work
 from penstock.tasks.transacting import Transacting
@@ -90,8 +90,26 @@ class Client:
         events.added(jobs, answers)
         return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
 
-    async def asend_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
-        """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing."""
+    async def asend_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
+        """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing.
+
+        An iterator is drawn from as its jobs go in: the next group is made while the engine writes the last.
+        """
+        if isinstance(calls, Collection):
+            return await self._asend_all(list(calls))
+        handles: list[JobHandle[R]] = []
+        ahead: asyncio.Task[list[JobHandle[R]]] | None = None
+        try:
+            async for group in drawn(calls):
+                handles += [] if ahead is None else await ahead
+                ahead = asyncio.create_task(self._asend_all(group))
+            return handles + ([] if ahead is None else await ahead)
+        except BaseException as error:
+            if ahead is not None:
+                await _outlive(ahead, error)
+            raise
+
+    async def _asend_all(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
         jobs, sent = self._admitted(calls)
         with tracing.enqueueing(jobs) as jobs:
             answers = await self.access.arun(_put_many(jobs, sent))
@@ -191,6 +209,15 @@ class Client:
     async def afinished(self, job_id: str, timeout: float | None, *, lent: bool) -> Job:
         """The job once it has ended, or ResultTimeout."""
         return await self.access.arun(_finished(job_id, timeout, to_come=lent and self._relayed))
+
+
+async def _outlive(ahead: asyncio.Task[Any], error: BaseException) -> None:
+    """Let the group that is under way land before it is told that the next could not be made."""
+    if not isinstance(error, Exception):
+        ahead.cancel()
+    await asyncio.wait({ahead})
+    if not ahead.cancelled():
+        ahead.exception()  # is looked at, or the loop complains of it
 
 
 def _put(job: NewJob, sent: bool) -> Work[Enqueued]:

@@ -40,10 +40,12 @@ class Enqueueing:
     ) -> list[JobHandle[T]]:
         """Put many jobs in, in order, in groups of at most 5,000 that are each all or nothing.
 
+        A list is checked as a whole before the first job goes in. From an iterator the calls are drawn as the
+        jobs go in, a group while the one before is written: where it raises, the groups before are in.
         With a `connection` to the engine's database, all of them as a part of its transaction.
         """
         if connection is None:
-            return await self._client.asend_many(list(calls))
+            return await self._client.asend_many(calls)
         return await self._client.asend_lent(list(calls), lent(connection))
 
     def emit(

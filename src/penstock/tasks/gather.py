@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from penstock.engine import Engine
 from penstock.model.errors import EngineUnavailable, OutcomeUnknown
 from penstock.model.job import Enqueued, NewJob
 
+T = TypeVar("T")
+
 MAX_BATCH = 5_000
+DRAWN = 250  # calls that are made before the loop has its turn
 MAX_BATCH_BYTES = 4 * 1_048_576
 UNKNOWN_RETRIES = 5
 FIRST_PAUSE = 0.05  # seconds before asking again after a lost reply; doubles each time
@@ -128,6 +131,20 @@ def in_groups(jobs: Sequence[NewJob]) -> Iterator[Sequence[NewJob]]:
     while start < len(jobs):
         group = jobs[start : start + _fitting(jobs[start : start + MAX_BATCH])]
         start += len(group)
+        yield group
+
+
+async def drawn(given: Iterable[T]) -> AsyncIterator[list[T]]:
+    """What an iterator gives, a group at a time; the loop has its turn in between, often."""
+    source = iter(given)
+    group: list[T] = []
+    while some := list(islice(source, DRAWN)):
+        group += some
+        if len(group) >= MAX_BATCH:
+            yield group
+            group = []
+        await asyncio.sleep(0)
+    if group:
         yield group
 
 

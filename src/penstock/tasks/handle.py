@@ -29,30 +29,27 @@ R_co = TypeVar("R_co", covariant=True)
 class JobHandle(Generic[R_co]):
     """A job that was enqueued: a snapshot, until refreshed."""
 
-    __slots__ = ("_call", "_client", "_lent", "duplicate", "id", "state")
+    __slots__ = ("_client", "_lent", "_task", "duplicate", "id", "key", "state")
 
     id: str
+    key: str  # the idempotency key: given, or minted with the job
     state: State
     duplicate: bool  # the key was taken: this is the job that holds it
 
     def __init__(self, client: Client, call: Call[R_co], answer: Enqueued, *, lent: bool = False) -> None:
         self._client = client
-        self._call = call
+        self._task = call.task
+        self.key = call.job.key
         self._lent = lent and not answer.duplicate  # it is there only when the caller has committed
         self.id, self.state, self.duplicate = answer
 
     @property
-    def key(self) -> str:
-        """The idempotency key: given, or minted with the job."""
-        return self._call.job.key
-
-    @property
     def queue(self) -> str:
-        return self._call.job.queue
+        return self._task.queue
 
     @property
     def task(self) -> str:
-        return self._call.job.task
+        return self._task.name
 
     def refresh(self) -> JobHandle[R_co]:
         """Read the job's state anew; JobNotFound where its record is gone."""
@@ -106,7 +103,7 @@ class JobHandle(Generic[R_co]):
             raise ResultDropped(f"job {job.id} completed; {job.note}")
         if job.result_json is None and had_none(job.note):
             raise ResultUnavailable(f"job {job.id} completed without a result; {job.note}")
-        result: R_co = self._call.task.decode_result(job.result_json)
+        result: R_co = self._task.decode_result(job.result_json)
         return result
 
     def __repr__(self) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias
 
 from penstock.engines.postgres.catalog import catalog
 from penstock.engines.postgres.database import Connection
@@ -14,6 +15,8 @@ from penstock.engines.postgres.straight import Rows
 from penstock.model.job import RECORD, Enqueued, NewJob
 from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State
+
+Place: TypeAlias = tuple[str, str | None, State]  # queue, lane, state
 
 COPY_FROM = 50  # jobs, from which COPY is faster than the function
 _BLOCK_ROWS = 500
@@ -65,7 +68,7 @@ class Batch:
         self._jobs = jobs
         self._now = now
         self.states: list[State] = []
-        self.counts: Counter[tuple[str, str | None, State]] = Counter()
+        self.counts: Counter[Place] = Counter()
 
     def blocks(self) -> Iterator[str]:
         """The rows in COPY's text format, a block at a time: the server reads one while the next is made."""
@@ -73,24 +76,45 @@ class Batch:
             yield "".join(self._rows(self._jobs[start : start + _BLOCK_ROWS]))
 
     def _rows(self, jobs: Sequence[NewJob]) -> list[str]:
-        """Their instants are reckoned from the server's `now`."""
-        times: dict[tuple[float, int, float | None], tuple[State, str]] = {}
-        rows, places = [], []
+        """Of neighbours, what they share is written once."""
+        rows: list[str] = []
+        shared: object = None
         for job in jobs:
-            when = (job.delay, job.priority, job.expire_after)
-            if when not in times:
-                times[when] = _times(job, self._now)
-            state, instants = times[when]
+            mine = _SHARED(job)
+            if mine != shared:
+                shared, alike = mine, _alike(job, self._now)
             key = _text(job.key) if job.unique or job.key not in ("", job.id) else _NULL
-            rows.append(
-                f"{job.id}\t{job.queue}\t{job.task}\t{_text(job.lane or job.queue)}\t{state.value}\t"
-                f"{_text(job.args)}\t{key}\t{job.unique:d}\t{job.priority:d}\t{job.max_attempts}\t"
-                f"{_text(job.owner)}\t{_text(job.options)}\t{instants}\n"
-            )
-            self.states.append(state)
-            places.append((job.queue, job.lane if state is State.WAITING else None, state))
-        self.counts.update(places)
+            rows.append(f"{job.id}{alike.before}{_text(job.args)}\t{key}{alike.behind}")
+            self.states.append(alike.state)
+            self.counts[alike.place] += 1
         return rows
+
+
+class _Alike(NamedTuple):
+    """What the rows of several jobs have in common."""
+
+    before: str  # what stands before the arguments and the key, and what behind
+    behind: str
+    state: State
+    place: Place  # where it is counted
+
+
+# What makes jobs alike.
+_SHARED = attrgetter(
+    "queue", "task", "lane", "delay", "priority", "expire_after", "unique", "max_attempts", "owner", "options"
+)
+
+
+def _alike(job: NewJob, now: datetime) -> _Alike:
+    """All instants are reckoned from the server's `now`."""
+    state, instants = _times(job, now)
+    return _Alike(
+        f"\t{job.queue}\t{job.task}\t{_text(job.lane or job.queue)}\t{state.value}\t",
+        f"\t{job.unique:d}\t{job.priority:d}\t{job.max_attempts}\t{_text(job.owner)}\t{_text(job.options)}\t"
+        f"{instants}\n",
+        state,
+        (job.queue, job.lane if state is State.WAITING else None, state),
+    )
 
 
 def key_values(jobs: Sequence[NewJob]) -> dict[str, Any]:
@@ -117,7 +141,7 @@ async def copy(connection: Connection, sql: str, batch: Batch) -> None:
             await stream.write(block)
 
 
-def count_values(counts: Counter[tuple[str, str | None, State]]) -> dict[str, Any]:
+def count_values(counts: Counter[Place]) -> dict[str, Any]:
     """The values of `count_new`."""
     return {
         "queues": [queue for queue, _, _ in counts],

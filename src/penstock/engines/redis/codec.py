@@ -99,9 +99,9 @@ def pack_base(job: NewJob, *, more: bool = False, heir_of: bytes | None = None) 
     return b"".join((head, *parts, job.args.encode()))
 
 
-def pack_plain(job: NewJob) -> bytes:
-    """The same for a plain job."""
-    return _head(0, job.queue, job.task, job.priority, job.max_attempts) + job.args.encode()
+def plain_head(job: NewJob) -> bytes:
+    """What stands before the payload in the base of a plain job."""
+    return _head(0, job.queue, job.task, job.priority, job.max_attempts)
 
 
 @lru_cache(1_024)

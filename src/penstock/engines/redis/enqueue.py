@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from penstock.engines.redis.codec import (
@@ -12,7 +13,7 @@ from penstock.engines.redis.codec import (
     is_plain,
     kind_of,
     pack_base,
-    pack_plain,
+    plain_head,
     raw_id,
     text_id,
 )
@@ -26,12 +27,26 @@ _NONE: dict[bytes, bytes] = {}
 _STANDING = (State.WAITING, State.DELAYED)
 
 
+# What plain jobs share that differ in nothing but their id and payload.
+_SHARED = attrgetter(
+    "queue", "task", "lane", "delay", "window", "priority", "max_attempts",
+    "unique", "owner", "options", "expire_after", "ties",
+)  # fmt: skip
+
+
 def arguments(jobs: Sequence[NewJob]) -> list[bytes]:
     """What `enqueue.lua` takes. Only neighbours share a group, so that the jobs keep their order."""
     told: list[bytes] = []
     shared: tuple[Any, ...] | None = None
+    alike: object = None  # of the plain job before, and how its base begins
+    head = b""
     start = size = 0
     for job in jobs:
+        like = _SHARED(job)
+        if like == alike and job.key == job.id:
+            told += (raw_id(job.id), head + job.args.encode())
+            size += 1
+            continue
         extras = _NONE if is_plain(job) else _extras(job)
         mine = (job.queue, job.task, job.lane, job.delay, job.window, job.priority, *extras)
         if mine != shared:
@@ -39,15 +54,13 @@ def arguments(jobs: Sequence[NewJob]) -> list[bytes]:
                 told[start] = number(size)
             shared, start, size = mine, len(told), 0
             told += group_head(job, b"".join(extras))
-        told += (raw_id(job.id), _base(job, extras), *extras.values())
+        alike, head = (like, plain_head(job)) if extras is _NONE else (None, b"")
+        base = head + job.args.encode() if head else pack_base(job, more=b"t" in extras)
+        told += (raw_id(job.id), base, *extras.values())
         size += 1
     if shared is not None:
         told[start] = number(size)
     return told
-
-
-def _base(job: NewJob, extras: dict[bytes, bytes]) -> bytes:
-    return pack_plain(job) if extras is _NONE else pack_base(job, more=b"t" in extras)
 
 
 def group_head(job: NewJob, extras: bytes) -> tuple[bytes, ...]:

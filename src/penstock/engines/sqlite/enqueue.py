@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from penstock.engines.sqlite import keys, ties
@@ -123,21 +124,33 @@ _OWN = 5  # values that each job has for itself
 _PORTIONS = (100, 10, 1)  # jobs to a statement: one by one the driver costs more than the database
 
 
+# What makes the shape of a job.
+_SHARED = attrgetter(
+    "queue", "task", "lane", "priority", "delay", "max_attempts", "expire_after", "options", "ties"
+)
+
+
 def _by_shape(jobs: Sequence[NewJob]) -> dict[_Shape, list[Any]]:
     """The own values of all jobs of a shape, one after the other."""
     found: dict[_Shape, list[Any]] = {}
+    shared: object = None
+    rows: list[Any] = []
     for job in jobs:
-        id_, queue, task, args, key, unique, priority, delay, attempts, owner, expire_after, options, lane = (
-            job[:13]
-        )
-        state = _DELAYED if delay > 0 else _WAITING
-        if job.ties and job.ties.after:
-            state = _BLOCKED
-        shape = _Shape(
-            queue, task, lane or queue, state, int(priority), delay, attempts, expire_after, options
-        )
-        found.setdefault(shape, []).extend((id_, key, unique, owner, args))
+        mine = _SHARED(job)
+        if mine != shared:
+            shared, rows = mine, found.setdefault(_shape(job), [])
+        rows += (job.id, job.key, job.unique, job.owner, job.args)
     return found
+
+
+def _shape(job: NewJob) -> _Shape:
+    state = _DELAYED if job.delay > 0 else _WAITING
+    if job.ties and job.ties.after:
+        state = _BLOCKED
+    return _Shape(
+        job.queue, job.task, job.lane or job.queue, state, int(job.priority), job.delay, job.max_attempts,
+        job.expire_after, job.options,
+    )  # fmt: skip
 
 
 def _portions(rows: list[Any]) -> Iterator[list[Any]]:
