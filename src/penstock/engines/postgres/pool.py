@@ -6,8 +6,7 @@ import asyncio
 import os
 import select
 import socket
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -48,6 +47,7 @@ class Pool:
         self._size = size
         self._free = asyncio.Semaphore(size)
         self._idle: list[Session] = []
+        self._overruns = Overruns()
         self._pid: int | None = None
         # Whether a session is ours alone: begins with our limits, keeps what it prepared. None: not tried.
         self.ours: bool | None = None
@@ -108,19 +108,30 @@ class Pool:
         await session.set_isolation_level(ISOLATION)
         return session
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Session]:
+    def connection(self) -> Turn:
         """A connection for one call, which is severed when the call overruns its time."""
+        return Turn(self)
+
+    async def take(self) -> Session:
+        """Wait for a connection: `give_back` it."""
         self._check_process()
         await self._wait_for_turn()
         try:
-            connection = await self._take()
-            overrun = asyncio.get_running_loop().call_later(CALL_SECONDS, sever, connection)
-            try:
-                yield connection
-            finally:
-                overrun.cancel()
-                await self._give_back(connection)
+            connection = await self._idle_or_new()
+        except BaseException:
+            self._free.release()
+            raise
+        self._overruns.begin(connection, CALL_SECONDS)
+        return connection
+
+    async def give_back(self, connection: Session) -> None:
+        self._overruns.end(connection)
+        try:
+            open_here = self._pid == os.getpid()
+            if open_here and connection.pgconn.transaction_status == TransactionStatus.IDLE:
+                self._idle.append(connection)
+            else:
+                await connection.close()
         finally:
             self._free.release()
 
@@ -142,7 +153,7 @@ class Pool:
                 f"all {self._size} connections were busy for {CALL_SECONDS:g} s; raise pool_size or slow down"
             ) from None
 
-    async def _take(self) -> Session:
+    async def _idle_or_new(self) -> Session:
         while self._idle:
             connection = self._idle.pop()
             if usable(connection):
@@ -150,12 +161,47 @@ class Pool:
             await connection.close()
         return await self.connect()
 
-    async def _give_back(self, connection: Session) -> None:
-        open_here = self._pid == os.getpid()
-        if open_here and connection.pgconn.transaction_status == TransactionStatus.IDLE:
-            self._idle.append(connection)
-        else:
-            await connection.close()
+
+class Turn:
+    """While it is entered, a connection of the pool is its own."""
+
+    __slots__ = ("_pool", "_session")
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def __aenter__(self) -> Session:
+        self._session = await self._pool.take()
+        return self._session
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._pool.give_back(self._session)
+
+
+class Overruns:
+    """Severs connections whose calls take too long: one timer for all, instead of one for each call."""
+
+    def __init__(self) -> None:
+        self._until: dict[Session, float] = {}  # who began first stands first
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, session: Session, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._until[session] = loop.time() + seconds
+        if self._timer is None:
+            self._timer = loop.call_later(seconds, self._look)
+
+    def end(self, session: Session) -> None:
+        self._until.pop(session, None)
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for session in [session for session, until in self._until.items() if until <= now]:
+            del self._until[session]
+            sever(session)
+        first = next(iter(self._until.values()), None)
+        self._timer = None if first is None else loop.call_later(first - now, self._look)
 
 
 def sever(connection: Session) -> None:

@@ -45,7 +45,7 @@ class Statement(NamedTuple):
 async def query(session: Session, sql: str, values: dict[str, Any]) -> Rows:
     """The rows of one statement, in a transaction of its own."""
     statement = _statement(sql)
-    parameters = [_encoded(values[name]) for name in statement.names]
+    parameters = [None if (value := values[name]) is None else _encoded(value) for name in statement.names]
     name = session.prepared.get(sql) or await _prepare(session, sql, statement.text)
     session.pgconn.send_query_prepared(name, parameters, result_format=Format.BINARY)
     return _rows(session, await _answer(session))
@@ -70,10 +70,8 @@ def _statement(sql: str) -> Statement:
     return Statement(text.replace("%%", "%").encode(), names)
 
 
-def _encoded(value: Any) -> bytes | None:
-    if value is None:
-        return None
-    raw = _TEXTS[type(value)](value).encode()
+def _encoded(value: Any) -> bytes:
+    raw = (value if type(value) is str else _TEXTS[type(value)](value)).encode()
     if b"\0" in raw:  # where libpq would take the value to end
         raise psycopg.DataError("PostgreSQL text cannot hold NUL bytes")
     return raw
@@ -90,7 +88,6 @@ def _list(values: list[Any]) -> str:
 
 
 _TEXTS: dict[type, Callable[[Any], str]] = {
-    str: str,
     int: str,
     bool: str,
     float: repr,

@@ -81,7 +81,7 @@ local function candidates(lanes, most, limit)
   local open = {}
   for _, lane in ipairs(lanes) do
     lane.used = 0
-    if most[lane.queue] > 0 and call('EXISTS', lane.key) == 1 then open[#open + 1] = lane end
+    if most[lane.queue] > 0 and (#lanes == 1 or call('EXISTS', lane.key) == 1) then open[#open + 1] = lane end
   end
   for _, lane in ipairs(open) do head_of(lane, math.min(most[lane.queue], limit), #open == 1) end
   if #open == 1 then return open[1].ids, nil, open[1] end
