@@ -304,7 +304,7 @@ async def test_a_job_of_ours_that_falls_due_is_staged_then_and_not_at_the_next_l
     monkeypatch.setattr(sweepers, "LOOK_AHEAD", 600.0)
     sweeping = asyncio.create_task(sweeper.run())
     async with asyncio.timeout(10):
-        while not 60 < sweeper._chores[sweeper.stage] - time.monotonic():
+        while not sweeper._chores[sweeper.stage] - time.monotonic() > 60:
             await asyncio.sleep(0)
         sweeper.due_in(0.0)
         sweeper.due_in(60.0)

@@ -57,7 +57,7 @@ class Sweeper:
         often = (self.look, self.stage, self.rescue, self.expire)
         after_work = (AfterWork(chore, self._account) for chore in (self.tidy, self.prune, self.forget))
         rare = (self.clean_up, self.purge, self.forget_effects, self.forget_audit)
-        chores = (*often, *after_work, *rare, self.reconcile)
+        chores: tuple[Chore, ...] = (*often, *after_work, *rare, self.reconcile)
         self._chores: dict[Chore, float] = dict.fromkeys(chores, time.monotonic())
         self._chores[self.declare] = time.monotonic() + DECLARE_EVERY  # it was announced as the worker began
 

@@ -133,7 +133,7 @@ class Worker:
         await self._feed.look()
         upkeep = [self._sweeper.run(), self._scheduler.run(), self.account.run(), self._feed.run()]
         if self.options.alerts is not None and not burst:
-            watch = AlertWatch(self._engine, self._registry, self.options.alerts, self.id)
+            watch = AlertWatch(self._engine, self._registry, self.options.alerts, self.id, stages=False)
             upkeep.append(watch.run())
         tasks = [asyncio.create_task(loop) for loop in (self._pump.listen(), self._watch(), *upkeep)]
         pumping = asyncio.create_task(self._pump.run())

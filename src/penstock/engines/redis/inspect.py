@@ -206,6 +206,7 @@ def read_workers(answer: list[Any]) -> list[WorkerInfo]:
     found = [_worker(row, float(now)) for row in zip(*[iter(rows)] * 6, strict=True)]
     return sorted(found, key=lambda worker: (worker.started_at, worker.id))
 
+
 def _worker(row: tuple[bytes, bytes, bytes, int, bytes, bytes], now: float) -> WorkerInfo:
     worker, until, about, active, ordered, memory = row
     (started,) = unpack_from("<d", about)
