@@ -18,7 +18,7 @@ class Size(NamedTuple):
 
 
 FULL = Size(
-    rounds=3, singles=5_000, cap=2.5, bulk=50_000, keyed=20_000, drained=20_000, picked_up=300, idle=30.0,
+    rounds=3, singles=5_000, cap=2.5, bulk=50_000, keyed=20_000, drained=20_000, picked_up=300, idle=60.0,
     imports=9,
 )  # fmt: skip
 QUICK = Size(

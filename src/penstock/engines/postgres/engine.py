@@ -261,12 +261,12 @@ class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, 
             if lanes:
                 await query(connection, Call(self._sql["drop_lanes"], {"lanes": lanes}))
 
-        await self._do("fold_counts")
+        # These pass by what others hold, so that they may be one transaction; the others may have to wait.
+        values = {"now": self._clock.now(), "unshelved": list(unshelved), "kept": SERIES_KEPT}
+        never_waiting = ("fold_counts", "unshelve", "drop_notes", "drop_minutes")
+        await self._database.run(*(Call(self._sql[name], values) for name in never_waiting), repeatable=True)
         await self._do("drop_flows")
         await self._do("drop_keys")
-        await self._do("unshelve", unshelved=list(unshelved))
-        await self._do("drop_notes")
-        await self._do("drop_minutes", kept=SERIES_KEPT)
         await self._tidy_limits()
         await self._database.transact(drop_lanes, repeatable=True)
 
