@@ -20,7 +20,7 @@ from penstock.telemetry import events
 log = logging.getLogger("penstock.scheduler")
 
 STEP = 100  # schedules a round looks at, at most
-LOOK_AHEAD = 60.0  # seconds; of schedules put in elsewhere a sweeper tells
+LOOK_AHEAD = 300.0  # seconds; of schedules put in elsewhere a sweeper tells
 RELUCTANT = 5.0  # seconds until one that could not be fired is tried again
 
 

@@ -110,7 +110,7 @@ class Sweeper:
             self._bring_forward(self.rescue, 0.0)
         if seen.tick_in is not None:
             self._tick_in(seen.tick_in)
-        return jittered(min(LOOK_AHEAD, self._options.lease / 6))
+        return jittered(min(LOOK_AHEAD, self._options.lease / 6), 0.05)  # nothing is asked for more often
 
     async def stage(self) -> float:
         next_due = await self._engine.stage(STEP)
