@@ -47,7 +47,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--engine", action="append", choices=ENGINES, help="only this one")
     parser.add_argument("--peers", action="store_true", help="measure the peers in the same rounds")
-    parser.add_argument("--quick", action="store_true", help="one small round: about a minute")
+    parser.add_argument("--quick", action="store_true", help="one small round: about two minutes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure of every round")
     return parser.parse_args()
 

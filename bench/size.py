@@ -13,15 +13,15 @@ class Size(NamedTuple):
     keyed: int
     drained: int
     picked_up: int  # jobs whose wait is measured, one every 20 ms
-    idle: float  # seconds a worker is watched while it has nothing to do
+    idle: float  # seconds a worker is watched while it has nothing to do: it looks for alerts every 15
     imports: int
 
 
 FULL = Size(
-    rounds=3, singles=5_000, cap=2.5, bulk=50_000, keyed=20_000, drained=20_000, picked_up=300, idle=10.0,
+    rounds=3, singles=5_000, cap=2.5, bulk=50_000, keyed=20_000, drained=20_000, picked_up=300, idle=60.0,
     imports=9,
 )  # fmt: skip
 QUICK = Size(
-    rounds=1, singles=1_000, cap=1.0, bulk=10_000, keyed=5_000, drained=5_000, picked_up=60, idle=3.0,
+    rounds=1, singles=1_000, cap=1.0, bulk=10_000, keyed=5_000, drained=5_000, picked_up=60, idle=15.0,
     imports=3,
 )  # fmt: skip

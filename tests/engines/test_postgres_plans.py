@@ -127,6 +127,7 @@ async def test_ending_jobs_that_do_not_run_costs_what_is_ended(crowded, verb):
 
 
 SWEEPS: dict[str, dict[str, Any]] = {
+    "outlook": {},
     "stage": {"limit": 100},
     "prune": {
         "limit": 100,

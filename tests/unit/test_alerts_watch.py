@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,18 +16,21 @@ from runtime_kit import Flaky
 
 from alerts_kit import Looking, Sink, post_here, sink
 from penstock import EngineUnavailable, Penstock
-from penstock.alerts import couriers
+from penstock.alerts import couriers, gauges
 from penstock.alerts import sender as senders
 from penstock.alerts.book import Book
 from penstock.alerts.channels import MOST_LISTED, Channel, Notice, Told
 from penstock.alerts.life import Event, Phase
 from penstock.alerts.rules import Severity, Subject
 from penstock.alerts.sender import Item, Sender
+from penstock.alerts.turn import Turn
 from penstock.alerts.watch import MOST_OF_RULE, AlertWatch
 from penstock.model.clock import FakeClock
+from penstock.model.errors import OutcomeUnknown
 from penstock.model.job import NewJob
 from penstock.tasks.ids import new_id
 
+DAY = timedelta(days=1)
 DEEP = "alerts: {queue_depth_high: {condition: waiting > 0}, worker_down: off}\n"
 
 
@@ -231,16 +235,85 @@ async def test_an_engine_that_is_away_is_waited_for(
     await fill(looking)
     await looking.look()
     flaky = Flaky(looking.app.engine)
-    flaky.before["queues"] = [EngineUnavailable("it is away")]
+    flaky.before["survey"] = [EngineUnavailable("it is away")]
     watch = AlertWatch(flaky, looking.app.registry, looking.alerting, "watcher-1", post_here)  # type: ignore[arg-type]
     with caplog.at_level(logging.WARNING):
         await watch._try(watch.round)
     assert "alerts put off: it is away" in caplog.text
-    flaky.before["queues"] = [ValueError("a bug")]
+    flaky.before["survey"] = [ValueError("a bug")]
     await watch._try(watch.round)
     assert "looking for alerts failed" in caplog.text
     assert await watch.round()
     assert len(looking.sink.calls) == 1
+
+
+async def test_where_nothing_is_wrong_a_look_costs_three_calls_and_a_new_minute_one_more(
+    looking: Looking,
+) -> None:
+    looking.clock.advance(60 - looking.clock.now().second)
+    engine = Flaky(looking.app.engine)
+    watch = AlertWatch(engine, looking.app.registry, looking.alerting, "watcher-1", post_here, stages=False)  # type: ignore[arg-type]
+    assert await watch.round()
+    engine.calls.clear()
+    for _ in range(3):
+        looking.clock.advance(15)
+        assert await watch.round()
+    assert engine.verbs() == ["put_note", "survey", "notes"] * 3
+    engine.calls.clear()
+    looking.clock.advance(15)
+    assert await watch.round()
+    assert engine.verbs() == ["put_note", "survey", "put_note", "notes"]
+
+
+async def test_what_changes_within_a_minute_is_kept_as_it_was_last(looking: Looking) -> None:
+    looking.clock.advance(60 - looking.clock.now().second)
+    await looking.look()
+    await fill(looking)
+    await looking.look(15)
+    looks = await gauges.kept(looking.app.engine, looking.clock.now() - DAY, looking.clock.now() + DAY)
+    (look,) = looks.values()
+    assert look.queues["email"]["waiting"] == 1
+
+
+async def test_a_turn_is_renewed_without_reading_it_until_another_has_it(looking: Looking) -> None:
+    engine = Flaky(looking.app.engine)
+    one, two = (Turn(engine, name, 45.0) for name in ("one", "two"))  # type: ignore[arg-type]
+    assert await one.take()
+    assert not await two.take()
+    engine.calls.clear()
+    looking.clock.advance(44)
+    assert await one.take()
+    assert engine.verbs() == ["put_note"]
+    looking.clock.advance(45)
+    assert await two.take()
+    assert not await one.take()
+    assert await two.take()
+
+
+async def test_a_turn_whose_renewal_has_an_unknown_outcome_is_read_again(looking: Looking) -> None:
+    engine = Flaky(looking.app.engine)
+    turn = Turn(engine, "one", 45.0)  # type: ignore[arg-type]
+    assert await turn.take()
+    engine.after["put_note"] = [OutcomeUnknown("lost")]
+    with pytest.raises(OutcomeUnknown):
+        await turn.take()
+    assert turn.held
+    assert await turn.take()
+
+
+async def test_who_takes_a_turn_knows_when_the_one_before_has_last_looked(looking: Looking) -> None:
+    engine, clock = looking.app.engine, looking.clock
+    died, gave_back, last = (Turn(engine, name, 45.0) for name in ("died", "gave back", "last"))
+    assert await died.take()
+    died.seen = first = clock.now()
+    clock.advance(600)
+    assert await gave_back.take()
+    assert gave_back.seen == first
+    gave_back.seen = second = clock.now()
+    clock.advance(20)
+    await gave_back.give_back()
+    assert await last.take()
+    assert last.seen == second
 
 
 async def test_notes_that_cannot_be_read_are_no_alerts(looking: Looking) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -385,6 +386,29 @@ async def test_the_round_says_when_the_next_tick_is_due(app, clock):
         assert await scheduler.round() == pytest.approx(1)
         box.advance(seconds=1)
         assert await scheduler.round() == 0
+
+
+async def test_a_tick_that_it_is_told_of_is_fired_then_and_not_at_the_next_look(app, clock):
+    app.schedule("s", app.tasks["work"], every=3_600)
+    async with sandbox(app, clock) as box:
+        scheduler = Scheduler(app.engine, app.registry)
+        running = asyncio.create_task(scheduler.run())
+        box.advance(hours=1)
+        async with asyncio.timeout(10):
+            while not await box.ajobs():
+                scheduler.due_in(0.0)
+                await asyncio.sleep(0)
+        running.cancel()
+
+
+async def test_a_schedule_that_cannot_be_fired_is_not_tried_each_time_that_it_is_told_of(app, clock):
+    async with sandbox(app, clock) as box:
+        await app.engine.put_schedules([ScheduleRow(id="bad", spec="{}", next_at=clock.now())])
+        box.advance(seconds=1)
+        scheduler = Scheduler(app.engine, app.registry)
+        assert await scheduler.round() > 1
+        scheduler.due_in(0.0)
+        assert scheduler._alarm._at - time.monotonic() > 1
 
 
 class Away:

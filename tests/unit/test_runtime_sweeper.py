@@ -7,19 +7,22 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from runtime_kit import Flaky, make_app, make_worker
 
 from penstock import EngineUnavailable, Penstock, State
-from penstock.engine import HistoryFilter, Settlement, Want
+from penstock.engine import Expired, HistoryFilter, ScheduleRow, Settlement, Want
 from penstock.model.clock import FakeClock
 from penstock.model.job import Edge, NewJob, Ties
 from penstock.model.outcome import COMPLETED
 from penstock.model.states import Status
+from penstock.runtime import after_work
 from penstock.runtime import sweeper as sweepers
 from penstock.runtime.account import Account
+from penstock.runtime.after_work import AfterWork
 from penstock.runtime.sweeper import Sweeper
 from penstock.tasks.ids import new_id
 
@@ -55,6 +58,21 @@ def sweeper(app: Penstock, engine: Flaky) -> Sweeper:
     return Sweeper(engine, app.worker_host().options)  # type: ignore[arg-type]
 
 
+async def next_round(sweeper: Sweeper) -> float:
+    """Do what is to be done next, now; in how many seconds it comes again."""
+    chore = min(sweeper._chores, key=lambda each: sweeper._chores[each])
+    sweeper._chores[chore] = time.monotonic() + sweepers.SELDOM
+    again = await chore()
+    sweeper._chores[chore] = min(sweeper._chores[chore], time.monotonic() + again)
+    return again
+
+
+async def at_rest(sweeper: Sweeper) -> None:
+    """Every chore has been done once."""
+    for _ in range(len(sweeper._chores) - 1):
+        await next_round(sweeper)
+
+
 async def state(app: Penstock, job_id: str) -> State | None:
     job = await app.engine.get(job_id)
     return None if job is None else job.state
@@ -64,12 +82,99 @@ async def test_what_falls_due_is_staged_and_the_next_due_time_told(
     app: Penstock, clock: FakeClock, sweeper: Sweeper
 ) -> None:
     job = await app.tasks["hello"].using(delay=10).aenqueue()
-    assert await sweeper.stage() == sweepers.LOOK_AHEAD
+    assert await sweeper.stage() == pytest.approx(10)
     clock.advance(9.5)
     assert await sweeper.stage() == pytest.approx(0.5)
     clock.advance(1)
-    assert 0 < await sweeper.stage() <= sweepers.LOOK_AHEAD
+    assert await sweeper.stage() == sweepers.SELDOM
     assert await state(app, job.id) is State.WAITING
+
+
+async def test_where_there_is_nothing_to_do_only_one_look_is_asked_for(
+    app: Penstock, sweeper: Sweeper, engine: Flaky
+) -> None:
+    await app.tasks["hello"].using(delay=600).aenqueue()
+    await at_rest(sweeper)
+    engine.calls.clear()
+    for _ in range(3):
+        assert 0 < await next_round(sweeper) <= sweepers.LOOK_AHEAD
+    assert engine.verbs() == ["outlook"] * 3
+
+
+async def test_what_a_look_finds_due_is_staged_on_time(
+    app: Penstock, clock: FakeClock, sweeper: Sweeper
+) -> None:
+    await at_rest(sweeper)
+    job = await app.tasks["hello"].using(delay=0.5).aenqueue()
+    await sweeper.look()
+    assert sweeper._chores[sweeper.stage] - time.monotonic() == pytest.approx(0.5, abs=0.2)
+    clock.advance(1)
+    await sweeper.look()
+    assert sweeper._chores[sweeper.stage] <= time.monotonic()
+    await next_round(sweeper)
+    assert await state(app, job.id) is State.WAITING
+
+
+async def test_a_look_tells_the_scheduler_when_the_next_tick_is_due(app: Penstock, clock: FakeClock) -> None:
+    told: list[float] = []
+    sweeper = Sweeper(app.engine, app.worker_host().options, tick_in=told.append)
+    await sweeper.look()
+    due = clock.now() + timedelta(seconds=20)
+    await app.engine.put_schedules([ScheduleRow(id="s", spec="{}", next_at=due)])
+    await sweeper.look()
+    clock.advance(21)
+    await sweeper.look()
+    assert told == [pytest.approx(20), 0.0]
+
+
+async def test_lost_workers_are_looked_for_six_times_in_a_lease(app: Penstock) -> None:
+    options = replace(app.worker_host().options, lease=3.0)
+    assert 0 < await Sweeper(app.engine, options).look() <= 0.5
+
+
+async def test_a_lost_worker_that_a_look_has_seen_is_rescued_at_once(
+    app: Penstock, clock: FakeClock, sweeper: Sweeper, engine: Flaky
+) -> None:
+    await at_rest(sweeper)
+    await app.engine.register(make_worker(app).info(), 30.0)
+    clock.advance(31)
+    await sweeper.look()
+    await next_round(sweeper)
+    assert engine.verbs()[-2:] == ["outlook", "rescue"]
+    assert await app.engine.workers() == []
+
+
+async def test_what_cleans_up_after_work_rests_while_there_is_none(
+    app: Penstock, engine: Flaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    account = Account(engine)  # type: ignore[arg-type]
+    sweeper = Sweeper(engine, app.worker_host().options, account)  # type: ignore[arg-type]
+    tidy = AfterWork(sweeper.tidy, account)
+    for _ in range(3):
+        assert 20 < await tidy() <= 30
+    assert engine.verbs().count("tidy") == 1
+    account.expired([Expired(new_id(), "brief", "brief", None, State.CANCELLED, missed=False)])
+    for _ in range(3):
+        await tidy()
+    assert engine.verbs().count("tidy") == 2
+    monkeypatch.setattr(after_work, "LONGEST_REST", 0.0)
+    await tidy()
+    assert engine.verbs().count("tidy") == 3
+
+
+async def test_a_chore_that_is_not_through_does_not_rest(engine: Flaky) -> None:
+    again = [0.1, 1.0, 60.0]
+    done = AfterWork(lambda: asyncio.sleep(0, again.pop(0)), Account(engine))  # type: ignore[arg-type]
+    assert [await done(), await done(), await done()] == [0.1, 1.0, 60.0]
+    assert 20 < await done() <= 30
+
+
+async def test_a_chore_that_failed_does_not_rest(sweeper: Sweeper, engine: Flaky) -> None:
+    engine.before["tidy"] = [EngineUnavailable("away")]
+    tidy = AfterWork(sweeper.tidy, Account(engine))  # type: ignore[arg-type]
+    assert await sweeper._round(tidy) <= 1.0
+    await tidy()
+    assert engine.verbs().count("tidy") == 2
 
 
 async def test_jobs_of_a_lost_worker_are_rescued_and_logged(
@@ -81,7 +186,7 @@ async def test_jobs_of_a_lost_worker_are_rescued_and_logged(
     await app.engine.claim(Want(worker.id, "r", {"default": 1}, 1, app.registry.fingerprints(), 1))
     clock.advance(31)
     with caplog.at_level(logging.WARNING, "penstock.sweeper"):
-        assert 0 < await sweeper.rescue() <= 10.0
+        assert await sweeper.rescue() > 60
     assert job.id in caplog.text
     assert await state(app, job.id) is State.WAITING
 
@@ -199,7 +304,7 @@ async def test_a_job_of_ours_that_falls_due_is_staged_then_and_not_at_the_next_l
     monkeypatch.setattr(sweepers, "LOOK_AHEAD", 600.0)
     sweeping = asyncio.create_task(sweeper.run())
     async with asyncio.timeout(10):
-        while not 60 < sweeper._chores[sweeper.stage] - time.monotonic() < 601:
+        while not sweeper._chores[sweeper.stage] - time.monotonic() > 60:
             await asyncio.sleep(0)
         sweeper.due_in(0.0)
         sweeper.due_in(60.0)

@@ -168,7 +168,7 @@ async def test_what_stood_is_told_by_the_minute_and_what_was_done_by_queue(shop:
     now = datetime.now(UTC)
     values = {"waiting": 3.0, "active": 0.0, "oldest_age": 7.0, "stalled_count": 1.0}
     system = Subject(Kind.SYSTEM, "system", {"dlq_size": 2.0, "workers": 1.0})
-    await gauges.keep(shop.app.engine, now, [system, Subject(Kind.QUEUE, "email_queue", values)])
+    await gauges.Keeper(shop.app.engine).keep(now, [system, Subject(Kind.QUEUE, "email_queue", values)])
     for path in ("/stats/gauges", "/stats/gauges?span=day&queue=email_queue"):
         points = (await shop.ask("GET", path, "reader")).json()["points"]
         (seen,) = [point for point in points if point["waiting"] is not None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -34,14 +34,19 @@ class Look(NamedTuple):
 NOTHING = Look({}, {})
 
 
-async def keep(engine: Engine, now: datetime, subjects: Iterable[Subject]) -> None:
-    """Keep one look; the last of a minute stands for it."""
-    found = list(subjects)
-    system = next(_numbers(each, SYSTEM) for each in found if each.scope is Scope.SYSTEM)
-    queues = {each.key: _numbers(each, QUEUE) for each in found if each.scope is Scope.QUEUE}
-    most = sorted(queues, key=lambda name: -(queues[name]["waiting"] + queues[name]["active"]))[:MOST_QUEUES]
-    body = {"system": system, "queues": {name: _short(queues[name]) for name in most}}
-    await engine.put_note(KIND, _key(now), json.dumps(body), ttl=SERIES_KEPT)
+class Keeper:
+    """Keeps what is seen; the last look of a minute stands for it."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._kept: tuple[str, str] | None = None  # the minute and what stood in it, as last written
+
+    async def keep(self, now: datetime, subjects: Iterable[Subject]) -> None:
+        """Keep one look."""
+        look = _key(now), _body(list(subjects))
+        if look != self._kept:
+            await self._engine.put_note(KIND, *look, ttl=SERIES_KEPT)
+            self._kept = look
 
 
 async def kept(engine: Engine, since: datetime, until: datetime) -> dict[datetime, Look]:
@@ -109,6 +114,13 @@ _FORMAT = "%Y-%m-%dT%H:%M"
 
 def _key(at: datetime) -> str:
     return at.astimezone(UTC).strftime(_FORMAT)
+
+
+def _body(subjects: Sequence[Subject]) -> str:
+    system = next(_numbers(each, SYSTEM) for each in subjects if each.scope is Scope.SYSTEM)
+    queues = {each.key: _numbers(each, QUEUE) for each in subjects if each.scope is Scope.QUEUE}
+    most = sorted(queues, key=lambda name: -(queues[name]["waiting"] + queues[name]["active"]))[:MOST_QUEUES]
+    return json.dumps({"system": system, "queues": {name: _short(queues[name]) for name in most}})
 
 
 def _numbers(subject: Subject, names: Iterable[str]) -> dict[str, float]:

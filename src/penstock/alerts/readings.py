@@ -15,7 +15,7 @@ from penstock.alerts.names import Scope, Value
 from penstock.alerts.recent import Recent, by_queue, recent
 from penstock.alerts.rules import Subject
 from penstock.engine import DeadFilter, Engine, JobFilter, QueueState, ScheduleRow
-from penstock.model.breaker import Circuit
+from penstock.model.breaker import BreakerState, Circuit
 from penstock.model.errors import PenstockError
 from penstock.model.job import DeadLetter, Job
 from penstock.model.states import State
@@ -36,22 +36,24 @@ class Readings(NamedTuple):
     subjects: list[Subject]
 
 
-async def gather(
-    engine: Engine, registry: Registry, alerting: Alerting, now: datetime, seen: datetime | None
-) -> Readings:
-    """Everything that there is to look at; `seen` is when somebody last did."""
-    states = {state.queue: state for state in await engine.queues()}
-    active = await _active(engine, states.values())
-    workers = await engine.workers()
-    minutes = recent(await engine.series(now - 2 * WINDOW, now + WINDOW), now)
+async def gather(engine: Engine, registry: Registry, alerting: Alerting, seen: datetime | None) -> Readings:
+    """Everything that there is to look at; `seen` is when somebody last did.
+
+    What the survey says there is none of is not asked for.
+    """
+    survey = await engine.survey(2 * WINDOW.total_seconds())
+    now, workers = survey.now, survey.workers
+    states = {state.queue: state for state in survey.queues}
+    active = await _active(engine, survey.queues)
+    minutes = recent(survey.minutes, now)
     since = max(min(now - WINDOW, seen or now), now - LONGEST_WINDOW)
-    letters = await _dead(engine, since)
+    letters = await _dead(engine, since) if survey.dead else []
 
     system: dict[str, Value] = {
-        "dlq_size": float(await engine.dead_count()),
+        "dlq_size": float(survey.dead),
         "workers": float(sum(worker.alive for worker in workers)),
         "relay_lag": await _relay_lag(alerting),
-        **await _breakers(engine),
+        **_breakers(survey.breakers),
     }
     running = [_run(job, registry, now) for job in active]
     alive = {worker.id for worker in workers if worker.alive}
@@ -65,7 +67,7 @@ async def gather(
         for name in sorted({*states, *alerting.expected_workers})
     }
     unknown: dict[tuple[str, str], float] = defaultdict(float)
-    for lane in await engine.parked():
+    for lane in survey.parked:
         unknown[lane.queue, lane.task] += lane.jobs
     return Readings(
         now,
@@ -74,7 +76,7 @@ async def gather(
             *(Subject(Scope.QUEUE, name, values) for name, values in queues.items()),
             *_tasks(queues, system, minutes, failures_of(minutes, letters), unknown),
             *(_job(run, queues.get(run.job.queue, system)) for run in running),
-            *(_schedule(row, queues, system, now) for row in await engine.schedules()),
+            *(_schedule(row, queues, system, now) for row in survey.schedules),
         ],
     )
 
@@ -118,8 +120,8 @@ def _queue(
     }
 
 
-async def _breakers(engine: Engine) -> dict[str, Value]:
-    found = [state.breaker.name for state in await engine.breakers() if state.circuit is not Circuit.CLOSED]
+def _breakers(states: Iterable[BreakerState]) -> dict[str, Value]:
+    found = [state.breaker.name for state in states if state.circuit is not Circuit.CLOSED]
     listed = ", ".join(found[:MOST_NAMED]) + (" …" if len(found) > MOST_NAMED else "")
     return {"open_breakers": float(len(found)), "breaker_names": listed}
 

@@ -22,22 +22,35 @@ class Turn:
         self._engine = engine
         self._holder = holder
         self._patience = timedelta(seconds=patience)
+        self._version: int | None = None  # of the note, where it was ours when we last knew
         self.held = False
-        self.seen: datetime | None = None  # when somebody, we too, has last looked
+        self.seen: datetime | None = None  # when somebody, we too, has last looked; by the engine's time
 
-    async def take(self, now: datetime) -> bool:
-        """Whether it is ours now. Both times are the engine's."""
+    async def take(self) -> bool:
+        """Whether it is ours now."""
+        if self._version is not None and await self._put(self._version):
+            return True
         note = await self._engine.note(TURN, ALERTS)
-        told = {} if note is None else _read(note)
-        held = note is not None and told.get("holder") not in (self._holder, None)
-        if note is not None and held and now - note.at < self._patience:
+        if note is None:
+            return await self._put(0)
+        told = _read(note)
+        holder = told.get("holder")
+        if holder not in (self._holder, None) and not await self._is_over(note):
             self.held = False
             return False
-        self.held = True  # from here on it may be
-        body = json.dumps({"holder": self._holder, "seen": now.isoformat()})
-        version = 0 if note is None else note.version
-        self.held = await self._engine.put_note(TURN, ALERTS, body, expect=version) is not None
-        self.seen = _time(told.get("seen"))
+        if holder != self._holder:
+            self.seen = _time(told.get("seen")) if holder is None else note.at
+        return await self._put(note.version)
+
+    async def _is_over(self, note: Note) -> bool:
+        """Whether it was not renewed in time."""
+        return (await self._engine.due_schedules(0)).now - note.at >= self._patience
+
+    async def _put(self, version: int) -> bool:
+        self.held, self._version = True, None  # from here on it may be
+        body = json.dumps({"holder": self._holder})
+        self._version = await self._engine.put_note(TURN, ALERTS, body, expect=version)
+        self.held = self._version is not None
         return self.held
 
     async def give_back(self) -> None:
@@ -45,8 +58,8 @@ class Turn:
         if not self.held:
             return
         note = await self._engine.note(TURN, ALERTS)
-        if note is not None and (told := _read(note)).get("holder") == self._holder:
-            body = json.dumps(told | {"holder": None})
+        if note is not None and _read(note).get("holder") == self._holder:
+            body = json.dumps({"holder": None, "seen": self.seen and self.seen.isoformat()})
             await self._engine.put_note(TURN, ALERTS, body, expect=note.version)
 
 

@@ -39,12 +39,22 @@ class AlertWatch:
     """Any number may run: who has the turn looks. Touched by one event loop only."""
 
     def __init__(
-        self, engine: Engine, registry: Registry, alerting: Alerting, holder: str, send: Send = couriers.send
+        self,
+        engine: Engine,
+        registry: Registry,
+        alerting: Alerting,
+        holder: str,
+        send: Send = couriers.send,
+        *,
+        stages: bool = True,
     ) -> None:
+        """`stages`: what is due is made to wait first, which in a worker its sweeper does."""
         self._engine = engine
         self._registry = registry
         self._alerting = alerting
+        self._stages = stages
         self._book = Book(engine)
+        self._gauges = gauges.Keeper(engine)
         self._turn = Turn(engine, holder, 3 * alerting.every)
         self._sender = Sender(alerting.channels, send)
         self._by_scope = _by_scope(alerting.rules)
@@ -89,19 +99,17 @@ class AlertWatch:
 
     async def round(self) -> bool:
         """Look once; False where another has the turn."""
-        now = await self._now()
-        if not await self._turn.take(now):
+        if not await self._turn.take():
             return False
-        await self._engine.stage(STAGED)  # also where no worker is alive to do it: what is due then waits
-        readings = await gather(self._engine, self._registry, self._alerting, now, self._turn.seen)
-        await gauges.keep(self._engine, now, readings.subjects)
+        if self._stages:
+            await self._engine.stage(STAGED)
+        readings = await gather(self._engine, self._registry, self._alerting, self._turn.seen)
+        now = self._turn.seen = readings.now
+        await self._gauges.keep(now, readings.subjects)
         kept = await self._book.read()
         standing = await self._move_on(kept, self._hits(readings.subjects, kept), now)
         self._tell(standing, now)
         return True
-
-    async def _now(self) -> datetime:
-        return (await self._engine.due_schedules(0)).now
 
     # -- looking --------------------------------------------------------------------------------------
     def _hits(self, subjects: Sequence[Subject], kept: Mapping[str, Kept]) -> dict[str, Hit]:
@@ -164,7 +172,7 @@ class AlertWatch:
     async def hear(self) -> None:
         """Write who knows by now."""
         results = [(result, self._no_longer_telling(result)) for result in self._sender.results()]
-        now = await self._now()
+        now = (await self._engine.due_schedules(0)).now
         for result, alerts in results:
             self._pace(result, now)
             await self._book.reached(result.channel, now, result.problem)

@@ -183,6 +183,7 @@ from penstock.engine.looking import (
     QueueState,
     Recovery,
     Standing,
+    Survey,
 )
 from penstock.engine.notes import Note
 from penstock.engine.running import (
@@ -210,7 +211,7 @@ from penstock.engine.scheduling import (
     TickRecord,
 )
 from penstock.engine.transactions import AsyncTransaction, OnLent, Transaction, Transactions
-from penstock.engine.upkeep import Finding, Level, Reconciled, Retention
+from penstock.engine.upkeep import Finding, Level, Outlook, Reconciled, Retention
 from penstock.model.breaker import Breaker, BreakerState, Circuit
 from penstock.model.job import DeadLetter, Enqueued, Job, NewJob
 from penstock.model.record import Record
@@ -255,6 +256,7 @@ __all__ = [
     "OnLent",
     "Order",
     "Orders",
+    "Outlook",
     "Overlap",
     "Parked",
     "Quarter",
@@ -268,6 +270,7 @@ __all__ = [
     "Settled",
     "Settlement",
     "Standing",
+    "Survey",
     "Tick",
     "TickRecord",
     "Transaction",
@@ -348,6 +351,10 @@ class Engine(Protocol):
         """Return when work may be there for these queues, or after `timeout` seconds. May return early."""
 
     # -- upkeep: every worker does it, in bounded steps -----------------------------------------------
+    async def outlook(self) -> Outlook:
+        """What of `stage`, `fire` and `rescue` there is to do; cheap, so that all may ask for it often."""
+        ...
+
     async def stage(self, limit: int) -> float | None:
         """Move delayed jobs that are due to waiting; seconds until the next falls due, None if none will."""
         ...
@@ -563,6 +570,12 @@ class Engine(Protocol):
         ...
 
     # -- inspect: bounded, none scans a table -----------------------------------------------------------
+    async def survey(self, reach: float) -> Survey:
+        """What stands, in one round trip; of what was counted, the minutes that began `reach` seconds ago or
+        later.
+        """
+        ...
+
     async def get(self, job_id: str) -> Job | None:
         """One job, finished or not."""
         ...

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from penstock.engine.counting import Minute
+from penstock.engine.running import WorkerInfo
+from penstock.engine.scheduling import ScheduleRow
+from penstock.model.breaker import BreakerState
 from penstock.model.job import Job
 from penstock.model.states import State, Status
 
@@ -99,6 +103,19 @@ class QueueState:
     paused: bool
     counts: Mapping[State, int]
     oldest_at: datetime | None = None  # when the one that has waited longest was due; see "Standing"
+
+
+class Survey(NamedTuple):
+    """What stands, all at one time: each as the verb for it tells."""
+
+    now: datetime
+    queues: list[QueueState]
+    workers: list[WorkerInfo]
+    minutes: list[Minute]  # those that began within the reach that was asked for
+    dead: int  # see `dead_count`
+    breakers: list[BreakerState]
+    parked: list[Parked]
+    schedules: list[ScheduleRow]
 
 
 class Standing(NamedTuple):

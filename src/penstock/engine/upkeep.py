@@ -18,6 +18,14 @@ class Retention:
     remember: bool = True  # what is pruned goes to the history
 
 
+class Outlook(NamedTuple):
+    """What upkeep there is to do."""
+
+    due_in: float | None  # seconds until the next delayed job falls due, 0: one is due; None: none will be
+    tick_in: float | None  # seconds until the next tick of a schedule is due, likewise
+    lost: bool  # a worker is past its time, and not rescued yet
+
+
 class Reconciled(NamedTuple):
     """What one step of a reconciliation has repaired."""
 

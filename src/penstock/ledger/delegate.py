@@ -28,12 +28,14 @@ from penstock.engine import (
     Note,
     Order,
     Orders,
+    Outlook,
     Parked,
     Quarter,
     QueueState,
     Sample,
     ScheduleRow,
     Standing,
+    Survey,
     TickRecord,
     WorkerInfo,
 )
@@ -87,6 +89,9 @@ class Delegate(ABC):
     async def wait(self, queues: Sequence[str], timeout: float) -> None:
         await (await self._engine()).wait(queues, timeout)
 
+    async def outlook(self) -> Outlook:
+        return await (await self._engine()).outlook()
+
     async def stage(self, limit: int) -> float | None:
         return await (await self._engine()).stage(limit)
 
@@ -131,6 +136,9 @@ class Delegate(ABC):
 
     async def set_breaker(self, name: str, circuit: Circuit) -> bool:
         return await (await self._engine()).set_breaker(name, circuit)
+
+    async def survey(self, reach: float) -> Survey:
+        return await (await self._engine()).survey(reach)
 
     async def jobs(self, where: JobFilter, limit: int, after: str | None = None) -> list[Job]:
         return await (await self._engine()).jobs(where, limit, after)

@@ -45,6 +45,7 @@ class Account:
         self._meter = run_meter() if counts else None
         self._untold: list[Sample] = []  # what the engine was away for
         self.unsettled: dict[str, Unsettled] = {}  # by token: runs count when their end is accepted
+        self.ends = 0  # of jobs, as far as this worker has had a part in them
         self.attentive = True  # somebody is told of what goes well: looked at where every job passes
 
     # -- what is told to it -------------------------------------------------------------------------
@@ -67,6 +68,7 @@ class Account:
     def settled(self, ends: Sequence[Settlement], accepted: Sequence[bool]) -> None:
         """The engine has answered for each end."""
         self.look()
+        self.ends += len(ends)
         taken, plain, since = self.unsettled.pop, [], self._since()
         is_quiet = self._meter is None and not self.attentive
         for end, written in zip(ends, accepted, strict=True):
@@ -107,6 +109,7 @@ class Account:
 
     def committed(self, running: Running) -> None:
         """A run was completed by its handler's own transaction."""
+        self.ends += 1
         claim, ran_for = running.claim, time.monotonic() - running.started
         end = Settlement(claim.id, claim.token, COMPLETED, ran_for, then=tuple(running.then or ()))
         self._written((claim, running.started, running.stop), end, self._since())
@@ -120,6 +123,7 @@ class Account:
             return judged[held.id][1]
 
         rescued = await verb(verdict)
+        self.ends += len(rescued)
         for job in rescued:
             held, outcome = judged[job.id]
             events.ended(held, outcome, None, self._now())
@@ -140,6 +144,7 @@ class Account:
 
     def expired(self, jobs: Sequence[Expired]) -> None:
         """Their time has passed before they began."""
+        self.ends += len(jobs)
         for job in jobs:
             events.expired(job)
             if self._tally is not None:

@@ -22,6 +22,6 @@ class Backoff:
         self._tries = 0
 
 
-def jittered(seconds: float) -> float:
-    """Up to a fifth shorter, so that many processes do not march in step."""
-    return seconds * random.uniform(0.8, 1.0)
+def jittered(seconds: float, share: float = 0.2) -> float:
+    """Shorter by up to this share, so that many processes do not march in step."""
+    return seconds * random.uniform(1.0 - share, 1.0)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
+import time
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from penstock.engine import TICKS_KEPT, Engine, ScheduleRow, Tick, TickRecord
 from penstock.model.errors import Disabled, EngineError, InvalidValue
 from penstock.model.job import Edge, Ties
 from penstock.model.schedule import Verdict, judge, tick_id
+from penstock.runtime.alarm import Alarm
 from penstock.runtime.backoff import jittered
 from penstock.tasks.registry import Registry
 from penstock.tasks.spec import Spec, read_spec
@@ -19,7 +20,8 @@ from penstock.telemetry import events
 log = logging.getLogger("penstock.scheduler")
 
 STEP = 100  # schedules a round looks at, at most
-LOOK_AHEAD = 5.0  # seconds; schedules put in elsewhere may be due sooner than the next we know of
+LOOK_AHEAD = 300.0  # seconds; of schedules put in elsewhere a sweeper tells
+RELUCTANT = 5.0  # seconds until one that could not be fired is tried again
 
 
 class Scheduler:
@@ -33,10 +35,17 @@ class Scheduler:
         self._registry = registry
         self._told: set[str] = set()  # schedules that cannot be read, and were complained of
         self._firing: set[str] = set()  # schedules whose upstreams are looked at
+        self._alarm = Alarm()
+        self._not_before = 0.0  # what is due then is known, and cannot be fired
+
+    def due_in(self, seconds: float) -> None:
+        """A tick is due then."""
+        self._alarm.ring_in(max(seconds, self._not_before - time.monotonic()))
 
     async def run(self) -> None:
-        while True:  # noqa: ASYNC110 - each round says when the next is due
-            await asyncio.sleep(await self._round())
+        while True:
+            self._alarm.ring_in(await self._round())
+            await self._alarm.sleep()
 
     async def catch_up(self) -> None:
         """Fire until nothing is due, or the engine is away."""
@@ -60,7 +69,8 @@ class Scheduler:
         fired = [row.id for row in due.schedules if await self._fire(row, due.now)]
         if fired:
             return 0.0
-        ahead = jittered(LOOK_AHEAD)
+        ahead = jittered(RELUCTANT if due.schedules else LOOK_AHEAD)
+        self._not_before = time.monotonic() + ahead if due.schedules else 0.0
         return ahead if not due.next_in else min(due.next_in, ahead)
 
     async def _fire(self, row: ScheduleRow, now: datetime) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -13,6 +13,7 @@ from penstock.audit import KIND as AUDIT
 from penstock.engine import Engine, Retention
 from penstock.model.errors import EngineError
 from penstock.runtime.account import Account
+from penstock.runtime.after_work import AfterWork, Chore
 from penstock.runtime.announce import declare_again
 from penstock.runtime.backoff import jittered
 from penstock.runtime.options import WorkerOptions
@@ -24,12 +25,12 @@ log = logging.getLogger("penstock.sweeper")
 
 STEP = 500  # rows a round touches at most
 LOOK_AHEAD = 1.75  # seconds; jobs delayed elsewhere may fall due sooner than the next we know of
+SELDOM = 3_600.0  # seconds; what a look has seen is done when it is due
 
 DECLARE_EVERY = 3_600.0  # seconds; far less than what is declared counts for
 FORGET_STEP = 5_000  # records of the history, which are narrow
 CLEAN_UP = 1_000  # records the daily clean-up removes of one queue, at most
 
-Chore = Callable[[], Awaitable[float]]
 Now = Callable[[], datetime]
 
 
@@ -43,25 +44,31 @@ class Sweeper:
         account: Account | None = None,
         now: Now = lambda: datetime.now(UTC),
         registry: Registry | None = None,
+        tick_in: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
         self._engine = engine
         self._account = account or Account(engine, counts=False)
         self._registry = registry
         self._now = now
         self._options = options
+        self._tick_in = tick_in  # whom to tell when a tick of a schedule is due
         self._sooner = asyncio.Event()
         self._compared: str | None = None  # up to which job the ledger was compared
-        often = (self.stage, self.rescue, self.expire, self.tidy)
-        rare = (self.prune, self.clean_up, self.purge, self.forget, self.forget_effects, self.forget_audit)
-        chores = (*often, *rare, self.reconcile)
+        often = (self.look, self.stage, self.rescue, self.expire)
+        after_work = (AfterWork(chore, self._account) for chore in (self.tidy, self.prune, self.forget))
+        rare = (self.clean_up, self.purge, self.forget_effects, self.forget_audit)
+        chores: tuple[Chore, ...] = (*often, *after_work, *rare, self.reconcile)
         self._chores: dict[Chore, float] = dict.fromkeys(chores, time.monotonic())
         self._chores[self.declare] = time.monotonic() + DECLARE_EVERY  # it was announced as the worker began
 
     def due_in(self, seconds: float) -> None:
         """A job of ours falls due then: stage it on time."""
+        self._bring_forward(self.stage, seconds)
+
+    def _bring_forward(self, chore: Chore, seconds: float) -> None:
         at = time.monotonic() + seconds
-        if at < self._chores[self.stage]:
-            self._chores[self.stage] = at
+        if at < self._chores[chore]:
+            self._chores[chore] = at
             self._sooner.set()
 
     async def run(self) -> None:
@@ -69,7 +76,7 @@ class Sweeper:
             chore = min(self._chores, key=lambda c: self._chores[c])
             if await self._sooner_than(self._chores[chore]):
                 continue
-            self._chores[chore] = time.monotonic() + 3600  # so that due_in() during the round is not lost
+            self._chores[chore] = time.monotonic() + SELDOM  # so that due_in() during the round is not lost
             again = await self._round(chore)
             self._chores[chore] = min(self._chores[chore], time.monotonic() + again)
 
@@ -94,9 +101,20 @@ class Sweeper:
             log.exception("upkeep failed in %s; trying again later", getattr(chore, "__name__", chore))
             return jittered(30.0)
 
+    async def look(self) -> float:
+        """One look for all that comes of what others do; what there is to do is done at its time."""
+        seen = await self._engine.outlook()
+        if seen.due_in is not None:
+            self._bring_forward(self.stage, seen.due_in)
+        if seen.lost:
+            self._bring_forward(self.rescue, 0.0)
+        if seen.tick_in is not None:
+            self._tick_in(seen.tick_in)
+        return jittered(min(LOOK_AHEAD, self._options.lease / 6), 0.05)  # nothing is asked for more often
+
     async def stage(self) -> float:
         next_due = await self._engine.stage(STEP)
-        return jittered(LOOK_AHEAD) if next_due is None else min(next_due, LOOK_AHEAD)
+        return SELDOM if next_due is None else next_due
 
     async def rescue(self) -> float:
         rescued = await self._account.rescue(lambda judge: self._engine.rescue(STEP, judge))
@@ -107,7 +125,7 @@ class Sweeper:
         for worker in sorted({job.worker for job in rescued}):
             held = [job for job in rescued if job.worker == worker]
             await gone.remember(self._engine, worker, "its heartbeat was not seen any more", held)
-        return 0.0 if len(rescued) >= STEP else jittered(min(10.0, self._options.lease / 6))
+        return 0.0 if len(rescued) >= STEP else SELDOM
 
     async def expire(self) -> float:
         expired = await self._engine.expire(STEP)

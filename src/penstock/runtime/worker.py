@@ -58,8 +58,9 @@ class Worker:
         self._feed = WorkerPublisher(engine)
         self.account = Account(engine, options.now, counts=options.metrics, feed=self._feed)
         self._pump = Pump(engine, self.id, board, options, self.account)
-        self._sweeper = Sweeper(engine, options, self.account, registry=registry)
         self._scheduler = Scheduler(engine, registry)
+        ticks = self._scheduler.due_in
+        self._sweeper = Sweeper(engine, options, self.account, registry=registry, tick_in=ticks)
         solo = SoloPool(warm or Warm(options.app_ref))
         lines = Lines(engine, board, self.id, self.account, options.unkept)
         self.executor = Executor(registry, board, solo, lines, self._ended)
@@ -132,7 +133,7 @@ class Worker:
         await self._feed.look()
         upkeep = [self._sweeper.run(), self._scheduler.run(), self.account.run(), self._feed.run()]
         if self.options.alerts is not None and not burst:
-            watch = AlertWatch(self._engine, self._registry, self.options.alerts, self.id)
+            watch = AlertWatch(self._engine, self._registry, self.options.alerts, self.id, stages=False)
             upkeep.append(watch.run())
         tasks = [asyncio.create_task(loop) for loop in (self._pump.listen(), self._watch(), *upkeep)]
         pumping = asyncio.create_task(self._pump.run())

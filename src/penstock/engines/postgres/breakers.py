@@ -19,7 +19,7 @@ class Breakers(Base):
         await self._do("put_breakers", breakers=json.dumps([_declared(breaker) for breaker in breakers]))
 
     async def breakers(self) -> list[BreakerState]:
-        return [_state(*row) for row in await self._do("breakers")]
+        return [breaker_state(*row) for row in await self._do("breakers")]
 
     async def enter_breaker(self, name: str, permit: str) -> Entry:
         ((allowed, retry_in),) = await self._do("enter_breaker", breaker=name, permit=permit)
@@ -45,7 +45,7 @@ def _declared(breaker: Breaker) -> dict[str, Any]:
     }
 
 
-def _state(
+def breaker_state(
     name: str,
     threshold: int,
     reset: float,
@@ -60,6 +60,7 @@ def _state(
     probing: int,
     retry_in: float | None,
 ) -> BreakerState:
+    """A breaker from its row."""
     breaker = Breaker(
         name=name,
         threshold=threshold,

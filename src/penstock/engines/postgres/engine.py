@@ -13,6 +13,7 @@ from penstock.engine import (
     Judge,
     Order,
     Orders,
+    Outlook,
     Recovery,
     Rescued,
     Retention,
@@ -31,6 +32,7 @@ from penstock.engines.postgres.notes import Notes
 from penstock.engines.postgres.rescue import Rescue
 from penstock.engines.postgres.schedules import Schedules
 from penstock.engines.postgres.settle import Step, other_call
+from penstock.engines.postgres.surveying import Surveying
 from penstock.engines.postgres.watched import Watched
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
@@ -40,7 +42,7 @@ from penstock.model.outcome import EXPIRED, NOT_RECEIVED, UPSTREAM_LATE, UPSTREA
 from penstock.model.states import State
 
 
-class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
+class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, Watched):
     """Jobs in one schema of a PostgreSQL database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(
@@ -201,13 +203,15 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
         await self._listener.wait(queues, timeout)
 
     # -- upkeep -------------------------------------------------------------------------------------
+    async def outlook(self) -> Outlook:
+        ((due_in, tick_in, lost),) = await self._do("outlook")
+        return Outlook(_not_past(due_in), _not_past(tick_in), lost)
+
     async def stage(self, limit: int) -> float | None:
         ((more, seconds, _),) = await self._do("stage", limit=limit)
         return 0.0 if more else seconds
 
     async def rescue(self, limit: int, judge: Judge) -> list[Rescued]:
-        if not await self._do("any_expired"):
-            return []
         now = self._clock.now()
         return await self._database.transact(
             lambda connection: Rescue(connection, self._sql, judge, now).expired(limit), repeatable=True
@@ -257,12 +261,12 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
             if lanes:
                 await query(connection, Call(self._sql["drop_lanes"], {"lanes": lanes}))
 
-        await self._do("fold_counts")
+        # These pass by what others hold, so that they may be one transaction; the others may have to wait.
+        values = {"now": self._clock.now(), "unshelved": list(unshelved), "kept": SERIES_KEPT}
+        never_waiting = ("fold_counts", "unshelve", "drop_notes", "drop_minutes")
+        await self._database.run(*(Call(self._sql[name], values) for name in never_waiting), repeatable=True)
         await self._do("drop_flows")
         await self._do("drop_keys")
-        await self._do("unshelve", unshelved=list(unshelved))
-        await self._do("drop_notes")
-        await self._do("drop_minutes", kept=SERIES_KEPT)
         await self._tidy_limits()
         await self._database.transact(drop_lanes, repeatable=True)
 
@@ -305,6 +309,10 @@ class PostgresEngine(Inspection, Schedules, Limits, Breakers, Notes, Watched):
 
     async def order_worker(self, worker: str, order: Order | None) -> bool:
         return bool(await self._do("order_worker", worker=worker, order=order and order.value))
+
+
+def _not_past(seconds: float | None) -> float | None:
+    return None if seconds is None else max(0.0, seconds)
 
 
 def _known(ids: Iterable[str]) -> list[str]:

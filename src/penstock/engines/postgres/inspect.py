@@ -25,6 +25,7 @@ from penstock.engine import (
 from penstock.engines.postgres import listing
 from penstock.engines.postgres.base import Base
 from penstock.engines.postgres.database import Call
+from penstock.engines.postgres.straight import Rows
 from penstock.engines.records import dead_letter_from, job_from, record_from
 from penstock.model.ids import is_id
 from penstock.model.job import DeadLetter, Job
@@ -92,15 +93,7 @@ class Inspection(Base):
         return [EffectRecord(*row[:4], *(at.astimezone(UTC) for at in row[4:])) for row in rows]
 
     async def queues(self) -> list[QueueState]:
-        found: dict[str, tuple[bool, dict[State, int]]] = {}
-        for queue, paused, state, n in await self._do("queues"):
-            counts = found.setdefault(queue, (paused, dict.fromkeys(State, 0)))[1]
-            if state is not None:
-                counts[State(state)] += n
-        oldest = {queue: _instant(due) for queue, due in await self._do("oldest", lanes=OLDEST_LANES)}
-        return [
-            QueueState(queue, paused, counts, oldest.get(queue)) for queue, (paused, counts) in found.items()
-        ]
+        return queue_states(await self._do("queues"), await self._do("oldest", lanes=OLDEST_LANES))
 
     async def standing(self, job_id: str, most: int) -> Standing | None:
         found = await self._do("standing", id=job_id, most=most) if is_id(job_id) else []
@@ -115,16 +108,28 @@ class Inspection(Base):
         return count
 
     async def workers(self) -> list[WorkerInfo]:
-        return [_worker(*row) for row in await self._do("workers")]
+        return [worker_info(*row) for row in await self._do("workers")]
 
     async def parked(self) -> list[Parked]:
         return [Parked(*row) for row in await self._do("parked")]
 
 
-def _worker(
+def queue_states(rows: Rows, heads: Rows) -> list[QueueState]:
+    """The queues by their counts, and by when the first of each was due."""
+    found: dict[str, tuple[bool, dict[State, int]]] = {}
+    for queue, paused, state, n in rows:
+        counts = found.setdefault(queue, (paused, dict.fromkeys(State, 0)))[1]
+        if state is not None:
+            counts[State(state)] += n
+    oldest = {queue: _instant(due) for queue, due in heads}
+    return [QueueState(queue, paused, counts, oldest.get(queue)) for queue, (paused, counts) in found.items()]
+
+
+def worker_info(
     worker: str, name: str, queues: list[str], slots: int, started: datetime, expires: datetime | None,
     active: int, alive: bool, ordered: str | None, memory: int | None,
 ) -> WorkerInfo:  # fmt: skip
+    """A worker from its row."""
     return WorkerInfo(
         id=worker,
         name=name,

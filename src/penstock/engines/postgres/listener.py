@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.25  # while nothing can be heard
 ECHO_AFTER = 0.1  # seconds after the last that was heard of a queue
-PROVE_EVERY = 10.0
+PROVE_EVERY = 30.0  # seconds; each proof costs every listener of the database a transaction
 PROVE_SECONDS = 2.0
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0

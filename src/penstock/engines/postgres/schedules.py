@@ -44,13 +44,13 @@ class Schedules(Base):
         return bool(await self._do("pause_schedule", id=schedule_id, paused=paused, next_at=next_at))
 
     async def schedules(self) -> list[ScheduleRow]:
-        return [_schedule(*row) for row in await self._do("schedules")]
+        return [schedule_row(*row) for row in await self._do("schedules")]
 
     async def due_schedules(self, limit: int) -> DueSchedules:
         values = {"now": self._clock.now(), "limit": limit}
         calls = (Call(self._sql[name], values) for name in ("due_schedules", "next_schedule"))
         due, ((now, more, seconds),) = await self._database.run(*calls, repeatable=True)
-        return DueSchedules([_schedule(*row) for row in due], 0.0 if more else seconds, _utc(now))
+        return DueSchedules([schedule_row(*row) for row in due], 0.0 if more else seconds, _utc(now))
 
     async def ticks(self, schedule_id: str, limit: int) -> list[TickRecord]:
         found = await self._do("ticks", schedule=schedule_id, limit=limit)
@@ -94,7 +94,7 @@ def _overlapping(
     return job._replace(ties=ties._replace(after=(*ties.after, Edge(last, "ignore")))), None
 
 
-def _schedule(
+def schedule_row(
     schedule_id: str,
     spec: str,
     source: str | None,
@@ -103,6 +103,7 @@ def _schedule(
     last_due: datetime | None,
     last_job: str | None,
 ) -> ScheduleRow:
+    """A schedule from its row."""
     return ScheduleRow(
         id=schedule_id,
         spec=spec,

@@ -48,11 +48,7 @@ class Watched(Base):
             )
 
     async def series(self, since: datetime, until: datetime, queue: str | None = None) -> list[Minute]:
-        rows = await self._do("series", since=since, until=until, queue=queue)
-        return [
-            Minute(at.astimezone(UTC), named, task, json.loads(measures))
-            for at, named, task, measures in rows
-        ]
+        return [minute(*row) for row in await self._do("series", since=since, until=until, queue=queue)]
 
     async def quarters(self, since: datetime, until: datetime, queue: str | None = None) -> list[Quarter]:
         rows = await self._do("quarters", since=since, until=until, queue=queue)
@@ -66,3 +62,8 @@ class Watched(Base):
     async def _once(self, statement: str, /, **values: object) -> None:
         call = Call(self._sql[statement], {"now": self._clock.now(), **values})
         await self._database.run(call, repeatable=False)
+
+
+def minute(at: datetime, queue: str, task: str, measures: str) -> Minute:
+    """A minute from its row."""
+    return Minute(at.astimezone(UTC), queue, task, json.loads(measures))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from struct import Struct
+from typing import Any
 
 from penstock.engine import Entry
 from penstock.engines.redis.inspect import Inspection
@@ -35,20 +36,24 @@ class Breakers(Inspection):
         return bool(await self._do("set_breaker", name.encode(), letter))
 
     async def breakers(self) -> list[BreakerState]:
-        rows = zip(*[iter(await self._do("breakers"))] * 8, strict=True)
-        found = [
-            BreakerState(
-                breaker=_read(name.decode(), raw),
-                circuit=_CIRCUITS[circuit],
-                failures=failures,
-                runs=runs,
-                since=instant_or_none(int(since)),
-                probing=probing,
-                retry_in=_seconds(after),
-            )
-            for name, raw, circuit, failures, runs, since, probing, after in rows
-        ]
-        return sorted(found, key=lambda state: state.breaker.name)
+        return read_breakers(await self._do("breakers"))
+
+
+def read_breakers(answer: list[Any]) -> list[BreakerState]:
+    """The breakers that `breakers.lua` tells."""
+    found = [
+        BreakerState(
+            breaker=_read(name.decode(), raw),
+            circuit=_CIRCUITS[circuit],
+            failures=failures,
+            runs=runs,
+            since=instant_or_none(int(since)),
+            probing=probing,
+            retry_in=_seconds(after),
+        )
+        for name, raw, circuit, failures, runs, since, probing, after in zip(*[iter(answer)] * 8, strict=True)
+    ]
+    return sorted(found, key=lambda state: state.breaker.name)
 
 
 def _pack(breaker: Breaker) -> bytes:

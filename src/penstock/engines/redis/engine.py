@@ -17,6 +17,7 @@ from penstock.engine import (
     Judge,
     Order,
     Orders,
+    Outlook,
     Recovery,
     Rescued,
     Retention,
@@ -36,6 +37,7 @@ from penstock.engines.redis.recover import Recoveries
 from penstock.engines.redis.rescue import Rescue
 from penstock.engines.redis.schedules import Schedules
 from penstock.engines.redis.settle import Ends, Wanted, fence, next_in, pack_end
+from penstock.engines.redis.surveying import Surveying
 from penstock.engines.redis.watched import Watched
 from penstock.model.clock import Clock, EngineClock
 from penstock.model.errors import WorkerExpired
@@ -47,7 +49,7 @@ from penstock.model.states import State
 logger = logging.getLogger(__name__)
 
 
-class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
+class RedisEngine(Surveying, Schedules, Limits, Breakers, Notes, Watched):
     """Jobs under one prefix of a Redis database. See `penstock.engine.Engine` for its promises."""
 
     def __init__(self, url: str, *, schema: str = "penstock", clock: Clock | None = None) -> None:
@@ -163,6 +165,10 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
         await self._bell.wait(queues, timeout)
 
     # -- upkeep -------------------------------------------------------------------------------------
+    async def outlook(self) -> Outlook:
+        due_in, tick_in, lost = await self._do("outlook")
+        return Outlook(_seconds(due_in), _seconds(tick_in), lost == b"1")
+
     async def stage(self, limit: int) -> float | None:
         left: int | None = await self._do("stage", number(limit))
         return None if left is None else left / SECOND
@@ -258,6 +264,10 @@ class RedisEngine(Schedules, Limits, Breakers, Notes, Watched):
     async def _count(self, verb: str, *arguments: bytes) -> int:
         count: int = await self._do(verb, *arguments)
         return count
+
+
+def _seconds(micros: bytes) -> float | None:
+    return int(micros) / SECOND if micros else None
 
 
 def _each_once(ids: Sequence[str]) -> list[bytes]:

@@ -6,7 +6,6 @@ import json
 from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime
 from struct import unpack_from
 from typing import Any
 
@@ -142,19 +141,10 @@ class Inspection:
         return []
 
     async def queues(self) -> list[QueueState]:
-        paused, counts, oldest = await self._counts(number(OLDEST_LANES))
-        found: dict[str, dict[State, int]] = defaultdict(lambda: dict.fromkeys(State, 0))
-        for (queue, state), n in counts.items():
-            if state != _DEAD:
-                found[queue][State(state)] = n
-        return [
-            QueueState(queue, paused.get(queue, False), found[queue], oldest.get(queue))
-            for queue in sorted({*paused, *found})
-        ]
+        return Counts(await self._do("queues", number(OLDEST_LANES))).queues()
 
     async def dead_count(self) -> int:
-        _, counts, _ = await self._counts(b"")
-        return sum(n for (_, state), n in counts.items() if state == _DEAD)
+        return Counts(await self._do("queues", b"")).dead()
 
     async def unfinished_of(self, owner: str, most: int) -> int:
         count: int = await self._do("unfinished_of", owner.encode())
@@ -164,31 +154,57 @@ class Inspection:
         ahead = await self._do("standing", raw_id(job_id)) if is_id(job_id) else None
         return None if ahead is None else Standing.counted(ahead, most)
 
-    async def _counts(
-        self, lanes: bytes
-    ) -> tuple[dict[str, bool], dict[tuple[str, str], int], dict[str, datetime]]:
-        counts, queues, heads = await self._do("queues", lanes)
-        oldest = {name.decode(): instant(int(due)) for name, due in zip(*[iter(heads)] * 2, strict=True)}
-        paused = {name.decode(): flag == b"1" for name, flag in zip(*[iter(queues)] * 2, strict=True)}
-        numbers: dict[tuple[str, str], int] = {}
-        for field, n in zip(*[iter(counts)] * 2, strict=True):
-            queue, _, state = field.decode().rpartition(":")
-            numbers[queue, state] = int(n)
-        return paused, numbers, oldest
-
     async def workers(self) -> list[WorkerInfo]:
-        now, *rows = await self._do("workers")
-        found = [_worker(row, float(now)) for row in zip(*[iter(rows)] * 6, strict=True)]
-        return sorted(found, key=lambda worker: (worker.started_at, worker.id))
+        return read_workers(await self._do("workers"))
 
     async def parked(self) -> list[Parked]:
-        found = []
-        for lane, reason, jobs in zip(*[iter(await self._do("parked"))] * 3, strict=True):
-            name = lane.decode()
-            if is_parked(name):
-                queue, task, *_ = name.split("?")
-                found.append(Parked(name, queue, task, reason.decode(), jobs))
-        return sorted(found)
+        return read_parked(await self._do("parked"))
+
+
+class Counts:
+    """What is counted, as `queues.lua` tells."""
+
+    def __init__(self, answer: list[Any]) -> None:
+        counts, queues, heads = answer
+        self._numbers: dict[tuple[str, str], int] = {}  # by queue and state
+        for field, n in zip(*[iter(counts)] * 2, strict=True):
+            queue, _, state = field.decode().rpartition(":")
+            self._numbers[queue, state] = int(n)
+        self._paused = {name.decode(): flag == b"1" for name, flag in zip(*[iter(queues)] * 2, strict=True)}
+        self._oldest = {
+            name.decode(): instant(int(due)) for name, due in zip(*[iter(heads)] * 2, strict=True)
+        }
+
+    def queues(self) -> list[QueueState]:
+        found: dict[str, dict[State, int]] = defaultdict(lambda: dict.fromkeys(State, 0))
+        for (queue, state), n in self._numbers.items():
+            if state != _DEAD:
+                found[queue][State(state)] = n
+        return [
+            QueueState(queue, self._paused.get(queue, False), found[queue], self._oldest.get(queue))
+            for queue in sorted({*self._paused, *found})
+        ]
+
+    def dead(self) -> int:
+        return sum(n for (_, state), n in self._numbers.items() if state == _DEAD)
+
+
+def read_parked(answer: list[Any]) -> list[Parked]:
+    """The parked lanes among those that `parked.lua` tells."""
+    found = []
+    for lane, reason, jobs in zip(*[iter(answer)] * 3, strict=True):
+        name = lane.decode()
+        if is_parked(name):
+            queue, task, *_ = name.split("?")
+            found.append(Parked(name, queue, task, reason.decode(), jobs))
+    return sorted(found)
+
+
+def read_workers(answer: list[Any]) -> list[WorkerInfo]:
+    """The workers that `workers.lua` tells."""
+    now, *rows = answer
+    found = [_worker(row, float(now)) for row in zip(*[iter(rows)] * 6, strict=True)]
+    return sorted(found, key=lambda worker: (worker.started_at, worker.id))
 
 
 def _worker(row: tuple[bytes, bytes, bytes, int, bytes, bytes], now: float) -> WorkerInfo:

@@ -58,14 +58,18 @@ class Schedules(Inspection):
         return None if written is None else _tick(written)
 
     async def schedules(self) -> list[ScheduleRow]:
-        rows = await self._do("schedules")
-        found = [_row(each, raw) for each, raw in zip(*[iter(rows)] * 2, strict=True)]
-        return sorted(found, key=lambda row: row.id)
+        return read_schedules(await self._do("schedules"))
 
     async def ticks(self, schedule_id: str, limit: int) -> list[TickRecord]:
         if limit < 1:
             return []
         return [_tick(raw) for raw in await self._do("ticks", schedule_id.encode(), number(limit))]
+
+
+def read_schedules(answer: list[bytes]) -> list[ScheduleRow]:
+    """The schedules that `schedules.lua` tells."""
+    found = [_row(each, raw) for each, raw in zip(*[iter(answer)] * 2, strict=True)]
+    return sorted(found, key=lambda row: row.id)
 
 
 def _job(tick: Tick) -> list[bytes]:

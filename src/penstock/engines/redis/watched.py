@@ -59,10 +59,7 @@ class Watched(Inspection):
         look, before, of = number(stored(since)), number(stored(until)), (queue or "").encode()
         while look:
             look, *rows = await self._do("series", look, before, of, step)
-            found += [
-                Minute(instant(int(at)), *_names(kind), measures_of(measures))
-                for at, kind, measures in zip(*[iter(rows)] * 3, strict=True)
-            ]
+            found += read_minutes(rows)
         return sorted(found, key=lambda minute: minute[:3])
 
     async def totals(self) -> list[Sample]:
@@ -72,6 +69,14 @@ class Watched(Inspection):
             for kind, measures in zip(*[iter(rows)] * 2, strict=True)
         ]
         return sorted(found, key=lambda sample: sample[:2])
+
+
+def read_minutes(rows: list[bytes]) -> list[Minute]:
+    """The minutes that one look of `series.lua` tells."""
+    return [
+        Minute(instant(int(at)), *_names(kind), measures_of(measures))
+        for at, kind, measures in zip(*[iter(rows)] * 3, strict=True)
+    ]
 
 
 def _names(kind: bytes) -> tuple[str, str]:

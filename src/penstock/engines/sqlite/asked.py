@@ -13,10 +13,11 @@ from penstock.engine import (
     Parked,
     QueueState,
     Standing,
+    Survey,
     WorkerInfo,
 )
 from penstock.engines.sqlite import effects as effect_rows
-from penstock.engines.sqlite import flows, histories, inspection, steps, workers
+from penstock.engines.sqlite import flows, histories, inspection, steps, surveying, workers
 from penstock.engines.sqlite.opened import Opened
 from penstock.model.job import DeadLetter, Job
 from penstock.model.record import Record
@@ -24,6 +25,9 @@ from penstock.model.record import Record
 
 class Asked(Opened):
     """The verbs that look."""
+
+    async def survey(self, reach: float) -> Survey:
+        return await self._read(lambda view: surveying.survey(view, reach))
 
     async def get(self, job_id: str) -> Job | None:
         return await self._read(lambda view: inspection.get(view, job_id))

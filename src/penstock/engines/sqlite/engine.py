@@ -10,6 +10,7 @@ from penstock.engine import (
     Judge,
     Order,
     Orders,
+    Outlook,
     Recovery,
     Rescued,
     Retention,
@@ -84,6 +85,9 @@ class SqliteEngine(Asked, Declared, Kept):
         await parts.wakes.wait(queues, timeout)
 
     # -- upkeep -----------------------------------------------------------------------------------
+    async def outlook(self) -> Outlook:
+        return await self._read(upkeep.outlook)
+
     async def stage(self, limit: int) -> float | None:
         due = await self._read(upkeep.next_due)
         return due if due is None or due > 0 else await self._write(lambda tx: upkeep.stage(tx, limit))

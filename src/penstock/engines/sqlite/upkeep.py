@@ -7,19 +7,26 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 
-from penstock.engine import Expired, Retention
+from penstock.engine import Expired, Outlook, Retention
 from penstock.engines.sqlite import breakers, groups, series
 from penstock.engines.sqlite.ending import fail_unstarted
 from penstock.engines.sqlite.instants import SECOND, micro
 from penstock.engines.sqlite.leave import forget_record
+from penstock.engines.sqlite.schedules import due_schedules
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.engines.sqlite.ties import finish, let_go
+from penstock.engines.sqlite.workers import any_expired
 from penstock.model.outcome import EXPIRED, UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
 
 _TROUBLED = (State.FAILED, State.CANCELLED)
 UNSHELVED = 1_000  # jobs of one schedule that is gone, in one round
 NOTES_DROPPED = 1_000  # notes past their time, in one round
+
+
+def outlook(session: Session) -> Outlook:
+    """What there is to do."""
+    return Outlook(next_due(session), due_schedules(session, 0).next_in, any_expired(session))
 
 
 def next_due(session: Session) -> float | None:
