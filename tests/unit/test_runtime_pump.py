@@ -169,17 +169,14 @@ async def test_an_empty_look_that_was_overtaken_by_news_is_repeated(
     assert worker.settled == 1
 
 
-async def test_listening_survives_an_engine_that_is_away(
-    app: Penstock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_listening_survives_an_engine_that_is_away(app: Penstock) -> None:
     worker, engine = await begin(app)
-    woken = asyncio.Event()
-    monkeypatch.setattr(worker._pump, "wake", woken.set)
     engine.before["wait"] = [AWAY]
     listening = asyncio.create_task(worker._pump.listen())
     await worker._pump.round()
-    await asyncio.wait_for(woken.wait(), 10)
-    assert engine.verbs()[:2] == ["claim", "wait"]
+    async with asyncio.timeout(10):
+        await worker._pump.exchanged()
+    assert engine.verbs()[:3] == ["claim", "wait", "claim"]
     assert not listening.done()
     listening.cancel()
 

@@ -198,7 +198,10 @@ class Pump:
         exchange = self._next_exchange()
         if exchange is None:
             await self._rest()
-            return
+        else:
+            await self._exchange(exchange)
+
+    async def _exchange(self, exchange: Exchange) -> None:
         self._under_way(exchange, 1)
         asked_at = time.monotonic()
         try:
@@ -228,7 +231,15 @@ class Pump:
                 await self._engine.wait(queues, self._patience())
             except EngineError:
                 await asyncio.sleep(jittered(1.0))
-            self.wake()
+            await self._look_now()
+
+    async def _look_now(self) -> None:
+        """There may be work: ask at once, and leave it to the others only where they are at it."""
+        self._hear_of_work()
+        if (exchange := self._next_exchange()) is None:
+            self._kick.set()
+        else:
+            await self._exchange(exchange)
 
     def _patience(self) -> float:
         """How long to wait for a wake-up: no longer than until what a limit holds back may be had."""
