@@ -22,10 +22,11 @@ begin
     return query
     select
         j.id, j.queue, j.task, coalesce(j.lane, j.queue),
-        case when j.blocked then 'blocked' when j.due > moment then 'delayed' else 'waiting' end,
+        case when j.blocked then 'blocked' when j.due > moment then 'delayed' else 'waiting' end::{schema}.job_state,
         j.args, case when j.is_unique then j.key else nullif(nullif(j.key, ''), j.id::text) end, j.is_unique,
-        j.priority, 0, j.max_attempts, {schema}.rank_of(j.due, j.priority), moment, j.due,
-        j.due + j.expire_after * interval '1 s', null::timestamptz, null::timestamptz, j.owner, j.options,
+        j.priority::{schema}.job_priority, 0, j.max_attempts::{schema}.job_attempts,
+        {schema}.rank_of(j.due, j.priority), moment::{schema}.job_instant, j.due::{schema}.job_instant,
+        (j.due + j.expire_after * interval '1 s')::{schema}.job_instant, null::timestamptz, null::timestamptz, j.owner, j.options,
         null::text, null::text, null::uuid, null::uuid, null::json, null::text, null::jsonb,
         0::double precision, false, 0, 0, false, null::uuid,
         null::uuid[], case when j.blocked then moment + (j.ties ->> 'deadline')::double precision * interval '1 s' end,
@@ -147,7 +148,7 @@ begin
             select count({schema}.wake(q.queue))
             from (select distinct c.queue from created c where c.state = 'waiting') q
         )
-        select c.id::text, c.state, false from created c, woken;
+        select c.id::text, c.state::text, false from created c, woken;
         return;
     end if;
 
@@ -175,7 +176,7 @@ begin
         ));
 
         if cardinality(made) = cardinality(items) and strpos(jobs::text, '"ties"') = 0 then
-            return query select i.id::text, i.state, false from unnest(items) i;
+            return query select i.id::text, i.state::text, false from unnest(items) i;
             return;
         end if;
 

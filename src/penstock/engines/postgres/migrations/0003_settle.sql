@@ -99,7 +99,8 @@ begin
             claimer, claim_request, queues, most, most_of_all, free, tasks, fingerprints, at);
         return query
         select c.id::text, c.token::text, c.queue, c.task, c.lane, c.args, coalesce(c.key, c.id::text), c.attempt,
-            c.max_attempts, c.priority, c.owner, c.options, c.suspect, c.crashes, c.created_at, c.due_at,
+            c.max_attempts::integer, c.priority::smallint, c.owner, c.options, c.suspect, c.crashes,
+            c.created_at::timestamptz, c.due_at::timestamptz,
             exists (select from {schema}.breakers b where b.circuit = 'half-open' and b.probing ? c.id::text),
             true, missed, claims.next_in
         from unnest(claims.claimed) with ordinality c order by c.ordinality;
@@ -165,7 +166,8 @@ begin
             select c.queue, null, 'active', count(*) from claimed c group by 1
         )
         select c.id::text, c.token::text, c.queue, c.task, c.lane, c.args, coalesce(c.key, c.id::text), c.attempt,
-            c.max_attempts, c.priority, c.owner, c.options, c.suspect, c.crashes, c.created_at, c.due_at,
+            c.max_attempts::integer, c.priority::smallint, c.owner, c.options, c.suspect, c.crashes,
+            c.created_at::timestamptz, c.due_at::timestamptz,
             false, true, missed, null::double precision
         from claimed c, given_up
         order by c.rank, c.id;
