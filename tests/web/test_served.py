@@ -18,7 +18,9 @@ import httpx
 from acceptance.fleet import eventually
 from penstock.engine import JobFilter
 from penstock.ops import Ops
-from penstock.web import Scope
+from penstock.runtime import signals
+from penstock.web import Scope, make_service
+from penstock.web.serving import listen, prepare
 from servers import free_port
 from web.kit import make_shop
 
@@ -130,3 +132,16 @@ def test_it_says_where_the_dashboard_is_and_a_port_that_is_taken(tmp_path: Path)
         )
     assert done.returncode == 2
     assert f"port {port} of 127.0.0.1 is taken by other programs; choose another: --port" in done.stderr
+
+
+async def test_a_signal_that_comes_before_the_server_serves_ends_it(tmp_path: Path) -> None:
+    before = {number: signal.getsignal(number) for number in signals.ASKING_TO_END}
+    server = prepare(make_service(make_shop(f"sqlite:///{tmp_path / 'jobs.db'}"), local=True), "warning")
+    try:
+        signal.raise_signal(signal.SIGTERM)
+        async with asyncio.timeout(20):
+            await server.serve_at(listen("127.0.0.1", 0))
+        assert server.should_exit
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -39,8 +39,7 @@ def serve(
     Redis without a ledger could forget that there was one: there nobody is let in without a token.
     """
     from penstock.web import Limits, make_service  # noqa: PLC0415 - an extra, and slow to load
-    from penstock.web.serving import address, check_address, listen  # noqa: PLC0415 - as above
-    from penstock.web.serving import serve as run  # noqa: PLC0415 - as above
+    from penstock.web.serving import address, check_address, listen, prepare  # noqa: PLC0415 - as above
 
     configure_logs(log_level)
     penstock = load(app)
@@ -50,13 +49,14 @@ def serve(
 
     async def session() -> None:
         await check_address(penstock, host)
+        server = prepare(service, log_level, connections)
         door = listen(host, port)
         say(f"Penstock on {penstock.safe_url}, at {address(door)}. Ctrl-C ends.")
         say_where(address(door))
         if penstock.can_forget:
             hint = command("token create NAME --scope admin", app)
             say(f"Nobody is let in without a token, since Redis alone can lose them: {hint}", "bright_black")
-        await run(service, door, log_level, connections)
+        await server.serve_at(door)
 
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         runner.run(session())

@@ -66,6 +66,11 @@ async def serve(
     service: FastAPI, door: socket.socket, log_level: str, connections: int = CONNECTIONS
 ) -> None:
     """Serve until a signal comes."""
+    await prepare(service, log_level, connections).serve_at(door)
+
+
+def prepare(service: FastAPI, log_level: str, connections: int = CONNECTIONS) -> Server:
+    """A server that a signal ends from now on: one that comes before it serves is not lost."""
     config = uvicorn.Config(
         service,
         http=_http(),
@@ -80,14 +85,22 @@ async def serve(
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=32_768,
     )
-    # Uvicorn answers the signals, and raises them once more when it has ended: that is then no news.
-    signals.answer_by(lambda: None)
-    with door:
-        await _Server(config).serve([door])
-    signals.ignore()
+    server = Server(config)
+    signals.answer_by(server.stop)
+    return server
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
+    """While it serves, uvicorn answers the signals, and raises them once more at the end: then it is no news."""
+
+    def stop(self) -> None:
+        self.should_exit = True
+
+    async def serve_at(self, door: socket.socket) -> None:
+        with door:
+            await self.serve([door])
+        signals.ignore()
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         keep_what_is_there()
