@@ -91,7 +91,7 @@ def prepare(service: FastAPI, log_level: str, connections: int = CONNECTIONS) ->
 
 
 class Server(uvicorn.Server):
-    """While it serves, uvicorn answers the signals, and raises them once more at the end: then it is no news."""
+    """While it serves, uvicorn answers the signals; it raises them once more at the end, which is no news."""
 
     def stop(self) -> None:
         self.should_exit = True
