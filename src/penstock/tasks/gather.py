@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from penstock.engine import Engine
 from penstock.model.errors import EngineUnavailable, OutcomeUnknown
@@ -36,9 +36,9 @@ class Gatherer:
         self._plain = _Stream(engine)
         self._keyed = _Stream(engine)
 
-    async def put(self, job: NewJob, *, again: bool) -> Enqueued:
+    def put(self, job: NewJob, *, again: bool) -> Coroutine[Any, Any, Enqueued]:
         """Enqueue one job, together with whatever else arrives while the engine is busy."""
-        return await (self._keyed if job.unique else self._plain).put(job, again=again)
+        return (self._keyed if job.unique else self._plain).put(job, again=again)
 
     async def put_many(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
         """Enqueue in order, in groups that are each all or nothing."""

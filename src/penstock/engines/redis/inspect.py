@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from struct import unpack_from
 from typing import Any
@@ -57,13 +57,13 @@ class Inspection:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._connector.address.shown}, schema={self.schema!r})"
 
-    async def _do(self, verb: str, /, *arguments: bytes) -> Any:
+    def _do(self, verb: str, /, *arguments: bytes) -> Coroutine[Any, Any, Any]:
         """Run a script that may be run twice without harm."""
-        return await self._server.run(verb, now_by(self._clock), *arguments, repeatable=True)
+        return self._server.run(verb, now_by(self._clock), *arguments, repeatable=True)
 
-    async def _do_once(self, verb: str, /, *arguments: bytes) -> Any:
+    def _do_once(self, verb: str, /, *arguments: bytes) -> Coroutine[Any, Any, Any]:
         """Run a script whose lost answer is the caller's to resolve."""
-        return await self._server.run(verb, now_by(self._clock), *arguments, repeatable=False)
+        return self._server.run(verb, now_by(self._clock), *arguments, repeatable=False)
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[None]:

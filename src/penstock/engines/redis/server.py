@@ -49,17 +49,6 @@ class Server:
         """
         script = self._scripts[verb]
         call = frame(b"EVALSHA", script.sha, b"1", self._prefix, now, *arguments)
-        return await self._insist(call, script, repeatable)
-
-    async def ask(self, *words: bytes | str | int) -> Any:
-        """The answer to a plain command that changes nothing; ServerError where it is refused."""
-        wire = await self._connected()
-        try:
-            return await wire.call(frame(*words))
-        except Lost as error:
-            raise EngineUnavailable(f"the connection was lost: {error}") from None
-
-    async def _insist(self, call: bytes, script: Script, repeatable: bool) -> Any:
         for tried in range(1, TRIES):
             try:
                 return await self._once(call, script)
@@ -73,9 +62,20 @@ class Server:
             await asyncio.sleep(0.05 * 2**tried * random.uniform(0.5, 1.5))
         return await self._once(call, script)
 
+    async def ask(self, *words: bytes | str | int) -> Any:
+        """The answer to a plain command that changes nothing; ServerError where it is refused."""
+        wire = await self._connected()
+        try:
+            return await wire.call(frame(*words))
+        except Lost as error:
+            raise EngineUnavailable(f"the connection was lost: {error}") from None
+
     async def _once(self, call: bytes, script: Script) -> Any:
         for _ in range(_CROWD):
-            wire = await self._connected()
+            self._check_process()
+            wire = self._wire
+            if wire is None or not wire.usable:
+                wire = await self._connected()
             try:
                 return await wire.call(call)
             except Lost as error:

@@ -7,7 +7,7 @@ import socket
 import struct
 from collections import deque
 from contextlib import suppress
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import hiredis
 
@@ -32,11 +32,6 @@ def frame(*words: bytes | str | int) -> bytes:
     return packed
 
 
-class _Asked(NamedTuple):
-    answer: asyncio.Future[Any]
-    at: float
-
-
 class Wire(asyncio.Protocol):
     """Touched by one event loop only. A caller that gives up harms nobody: its answer goes to no one."""
 
@@ -44,7 +39,7 @@ class Wire(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._patience = patience
         self._reader = hiredis.Reader(replyError=ServerError)
-        self._asked: deque[_Asked] = deque()
+        self._asked: deque[tuple[asyncio.Future[Any], float]] = deque()  # and when
         self._watching: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
         self.ended: asyncio.Future[None] = self._loop.create_future()
@@ -55,14 +50,15 @@ class Wire(asyncio.Protocol):
 
     def call(self, frame: bytes) -> asyncio.Future[Any]:
         """Send a command; its reply is raised where it is an error, and Lost where none comes."""
-        answer = self._loop.create_future()
-        if self._transport is None or self._transport.is_closing():
+        loop, transport = self._loop, self._transport
+        answer = loop.create_future()
+        if transport is None or transport.is_closing():
             answer.set_exception(Lost("the connection is closed"))
             return answer
-        self._asked.append(_Asked(answer, self._loop.time()))
+        self._asked.append((answer, loop.time()))
         if self._watching is None:
-            self._watching = self._loop.call_later(self._patience, self._watch)
-        self._transport.write(frame)
+            self._watching = loop.call_later(self._patience, self._watch)
+        transport.write(frame)
         return answer
 
     async def close(self) -> None:
@@ -84,7 +80,7 @@ class Wire(asyncio.Protocol):
         """Nobody waits longer than the patience for an answer."""
         self._watching = None
         if self._asked:
-            left = self._asked[0].at + self._patience - self._loop.time()
+            left = self._asked[0][1] + self._patience - self._loop.time()
             if left <= 0:
                 self.sever()
             else:
@@ -104,7 +100,7 @@ class Wire(asyncio.Protocol):
             self.sever()
 
     def _deliver(self, reply: Any) -> None:
-        answer = self._asked.popleft().answer
+        answer, _ = self._asked.popleft()
         if answer.done():
             return
         if isinstance(reply, ServerError):
