@@ -84,6 +84,14 @@ class Access:
         loop = _running_loop()
         return self.portable or loop is None or (self._home is not None and self._home.loop is loop)
 
+    @property
+    def opened_here(self) -> Opened | None:
+        """The open engine, where its home is the event loop that runs here."""
+        home = self._home
+        if home is None or home.loop is not asyncio.get_running_loop() or self._pid != os.getpid():
+            return None
+        return home.opened
+
     # -- the two ways in ------------------------------------------------------------------------------
     async def arun(self, work: Work[T]) -> T:
         """Do `work` with the open engine, on the loop it lives on."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from penstock.lent import AsyncLent, Lent
@@ -76,10 +76,18 @@ class Client:
     async def asend(self, call: Call[R]) -> JobHandle[R]:
         """Enqueue one call, sharing a commit with those made at the same time."""
         sent = self._admit(call)
-        with tracing.enqueueing([call.job]) as (job,):
-            answer = await self.access.arun(_put(job, sent))
+        if tracing.is_on():
+            with tracing.enqueueing([call.job]) as (job,):
+                answer = await self._aput(job, sent)
+        else:
+            job = call.job
+            answer = await self._aput(job, sent)
         events.added((job,), (answer,))
         return JobHandle(self, call, answer)
+
+    def _aput(self, job: NewJob, sent: bool) -> Awaitable[Enqueued]:
+        opened = self.access.opened_here
+        return self.access.arun(_put(job, sent)) if opened is None else _put_here(opened, job, sent)
 
     def send_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
         """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing."""
@@ -221,12 +229,13 @@ async def _outlive(ahead: asyncio.Task[Any], error: BaseException) -> None:
 
 
 def _put(job: NewJob, sent: bool) -> Work[Enqueued]:
-    async def work(opened: Opened, again: bool) -> Enqueued:
-        answer = await opened.gatherer.put(job, again=again or sent)
-        opened.publisher.added((job,), (answer,))
-        return answer
+    return lambda opened, again: _put_here(opened, job, again or sent)
 
-    return work
+
+async def _put_here(opened: Opened, job: NewJob, again: bool) -> Enqueued:
+    answer = await opened.gatherer.put(job, again=again)
+    opened.publisher.added((job,), (answer,))
+    return answer
 
 
 def _put_many(jobs: Sequence[NewJob], sent: bool, *, together: bool = False) -> Work[list[Enqueued]]:

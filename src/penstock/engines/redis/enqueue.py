@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from penstock.engines.redis.codec import (
     STATES,
@@ -27,40 +27,46 @@ _NONE: dict[bytes, bytes] = {}
 _STANDING = (State.WAITING, State.DELAYED)
 
 
-# What plain jobs share that differ in nothing but their id and payload.
-_SHARED = attrgetter(
-    "queue", "task", "lane", "delay", "window", "priority", "max_attempts",
-    "unique", "owner", "options", "expire_after", "ties",
-)  # fmt: skip
+# What jobs share that have neither key, owner nor ties, and differ in nothing but their id and their payload.
+_NAMES = ("queue", "task", "lane", "delay", "window", "priority", "max_attempts", "options", "expire_after")
+_SHARED = attrgetter(*_NAMES)
 
 
 def arguments(jobs: Sequence[NewJob]) -> list[bytes]:
     """What `enqueue.lua` takes. Only neighbours share a group, so that the jobs keep their order."""
     told: list[bytes] = []
-    shared: tuple[Any, ...] | None = None
-    alike: object = None  # of the plain job before, and how its base begins
-    head = b""
+    group: object = None  # what the jobs of the group have in common
     start = size = 0
     for job in jobs:
-        like = _SHARED(job)
-        if like == alike and job.key == job.id:
-            told += (raw_id(job.id), head + job.args.encode())
-            size += 1
-            continue
-        extras = _NONE if is_plain(job) else _extras(job)
-        mine = (job.queue, job.task, job.lane, job.delay, job.window, job.priority, *extras)
-        if mine != shared:
-            if shared is not None:
+        bare = job.key == job.id and not job.unique and job.owner is None and job.ties is None
+        head = _plain_head(_SHARED(job)) if bare else None
+        extras = _extras(job) if head is None else _NONE
+        mine = head or (job.queue, job.task, job.lane, job.delay, job.window, job.priority, *extras)
+        if mine is not group and mine != group:
+            if group is not None:
                 told[start] = number(size)
-            shared, start, size = mine, len(told), 0
-            told += group_head(job, b"".join(extras))
-        alike, head = (like, plain_head(job)) if extras is _NONE else (None, b"")
-        base = head + job.args.encode() if head else pack_base(job, more=b"t" in extras)
+            group, start, size = mine, len(told), 0
+            told += group_head(job, b"".join(extras)) if head is None else head.group
+        base = pack_base(job, more=b"t" in extras) if head is None else head.base + job.args.encode()
         told += (raw_id(job.id), base, *extras.values())
         size += 1
-    if shared is not None:
+    if group is not None:
         told[start] = number(size)
     return told
+
+
+class _PlainHead(NamedTuple):
+    """What plain jobs share: how their group begins, and the base of each."""
+
+    group: tuple[bytes, ...]
+    base: bytes
+
+
+@lru_cache(1_024)
+def _plain_head(shared: tuple[Any, ...]) -> _PlainHead | None:
+    """None where jobs of which this is so are not plain."""
+    job = NewJob("", **dict(zip(_NAMES, shared, strict=True)))
+    return _PlainHead(group_head(job, b""), plain_head(job)) if is_plain(job) else None
 
 
 def group_head(job: NewJob, extras: bytes) -> tuple[bytes, ...]:
