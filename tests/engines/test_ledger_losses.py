@@ -350,6 +350,14 @@ async def test_a_paused_schedule_stays_paused_though_workers_declare_it_anew(
     assert (found.paused, found.next_at) == (True, None)
 
 
+async def test_who_watches_is_told_of_lost_schedules_before_anybody_has_reconciled(
+    engine: LedgeredEngine, redis: RedisServer, clock: FakeClock
+) -> None:
+    await engine.put_schedules([nightly(clock)])
+    await flush(engine, redis)
+    assert [row.id for row in (await engine.survey(60)).schedules] == ["nightly"]
+
+
 async def test_a_removed_schedule_does_not_come_back(
     engine: LedgeredEngine, redis: RedisServer, clock: FakeClock
 ) -> None:

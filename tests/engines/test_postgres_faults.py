@@ -13,6 +13,7 @@ from conformance.kit import QUEUE, claim, counts, end, new, news, register, sett
 from engines.postgres_kit import ask, connect, end_backends, fresh_engine, until_listening
 from penstock.engines.postgres import listener, pool
 from penstock.engines.postgres.engine import PostgresEngine
+from penstock.engines.postgres.pool import Overruns
 from penstock.model.errors import (
     EngineError,
     EngineUnavailable,
@@ -83,6 +84,27 @@ async def test_a_call_that_overruns_its_time_is_cut_off(monkeypatch):
         await blocker.execute(f"lock table {engine.schema}.jobs in access exclusive mode")
         with pytest.raises(OutcomeUnknown):
             await engine.enqueue([new()])
+
+
+def test_a_call_that_overruns_its_time_is_cut_off_on_the_next_event_loop_too(monkeypatch):
+    severed = []
+    monkeypatch.setattr(pool, "sever", severed.append)
+    watched = Overruns()
+
+    async def first() -> None:
+        watched.begin("one", 20.0)
+        watched.end("one")
+        watched.forget()
+
+    async def second() -> None:
+        watched.begin("two", 0.0)
+        async with asyncio.timeout(5):
+            while not severed:
+                await asyncio.sleep(0)
+
+    asyncio.run(first())
+    asyncio.run(second())
+    assert severed == ["two"]
 
 
 @pytest.mark.parametrize("how", ["fast", "immediate"])

@@ -127,7 +127,7 @@ async def test_ending_jobs_that_do_not_run_costs_what_is_ended(crowded, verb):
 
 
 SWEEPS: dict[str, dict[str, Any]] = {
-    "outlook": {},
+    "outlook": {"unfolded": 100},
     "stage": {"limit": 100},
     "prune": {
         "limit": 100,
@@ -269,6 +269,16 @@ async def test_one_record_is_found_by_its_id(crowded):
         Call(f"select * from {crowded.schema}.background_jobs where id = %(id)s::uuid", {"id": make_id()})
     )
     assert most_rows(text) <= 2
+
+
+async def test_the_view_of_all_jobs_is_joined_and_sorted_by_id_without_reading_them_all(crowded):
+    view = f"{crowded.schema}.background_jobs"
+    for sql in (
+        f"select * from (values (%(id)s::uuid)) as o(id) join {view} b on b.id = o.id",
+        f"select id from {view} order by id desc limit 5",
+    ):
+        text = await plan(Call(sql, {"id": make_id()}))
+        assert most_rows(text) <= 20, text
 
 
 @pytest.mark.parametrize("where", [JobFilter(task="app.nobody"), JobFilter(queue="nobody")], ids=str)

@@ -14,7 +14,7 @@ import pytest
 from conformance.kit import claim, counts, read, register
 from engines.postgres_kit import ask, connect, fresh_engine, until_listening
 from penstock.engines.postgres import listener
-from penstock.engines.postgres.engine import PostgresEngine
+from penstock.engines.postgres.engine import UNFOLDED, PostgresEngine
 from penstock.model.ids import is_id
 from penstock.model.priority import HEAD_START
 from penstock.model.states import State
@@ -116,6 +116,18 @@ async def test_a_taken_key_answers_with_its_holder_also_within_one_call():
         [(holder, _, duplicate)] = await ask(f"select * from {engine.schema}.enqueue('[{keyed}]')")
         assert (holder, duplicate) == (rows[0][0], True)
         assert await counts(engine) == {State.WAITING: 2}
+
+
+async def test_counts_that_lie_about_unfolded_are_told_of_before_they_are_many():
+    async with fresh_engine() as engine:
+        add = f"insert into {engine.schema}.counts select 'q', null, 'waiting', 1 from generate_series(1, %s)"
+        await ask(add, UNFOLDED)
+        assert not (await engine.outlook()).untidy
+        await ask(add, 1)
+        assert (await engine.outlook()).untidy
+        await engine.tidy()
+        assert not (await engine.outlook()).untidy
+        assert await counts(engine, "q") == {State.WAITING: UNFOLDED + 1}
 
 
 async def test_ids_made_by_the_database_are_version_seven_and_in_order_of_time():

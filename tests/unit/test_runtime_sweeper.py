@@ -14,7 +14,7 @@ import pytest
 from runtime_kit import Flaky, make_app, make_worker
 
 from penstock import EngineUnavailable, Penstock, State
-from penstock.engine import Expired, HistoryFilter, ScheduleRow, Settlement, Want
+from penstock.engine import Expired, HistoryFilter, Outlook, Rescued, ScheduleRow, Settlement, Want
 from penstock.model.clock import FakeClock
 from penstock.model.job import Edge, NewJob, Ties
 from penstock.model.outcome import COMPLETED
@@ -142,6 +142,42 @@ async def test_a_lost_worker_that_a_look_has_seen_is_rescued_at_once(
     await next_round(sweeper)
     assert engine.verbs()[-2:] == ["outlook", "rescue"]
     assert await app.engine.workers() == []
+
+
+async def test_what_cannot_be_taken_back_is_not_tried_at_every_look(
+    app: Penstock, sweeper: Sweeper, engine: Flaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nobody_can(*_: object) -> list[Rescued]:
+        return []
+
+    async def lost() -> Outlook:
+        return Outlook(None, None, lost=True)
+
+    await at_rest(sweeper)
+    monkeypatch.setattr(engine, "rescue", nobody_can, raising=False)
+    monkeypatch.setattr(engine, "outlook", lost, raising=False)
+    await sweeper.look()
+    assert sweeper._chores[sweeper.rescue] <= time.monotonic()
+    sweeper._chores[sweeper.rescue] = time.monotonic() + await sweeper.rescue()
+    await sweeper.look()
+    assert 4 < sweeper._chores[sweeper.rescue] - time.monotonic() <= 5  # a sixth of the lease
+
+
+async def test_more_that_lies_about_than_should_is_tidied_though_no_job_has_ended_here(
+    app: Penstock, sweeper: Sweeper, engine: Flaky, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def untidy() -> Outlook:
+        return Outlook(None, None, lost=False, untidy=True)
+
+    await at_rest(sweeper)
+    before = engine.verbs().count("tidy")
+    await sweeper._tidying()
+    assert engine.verbs().count("tidy") == before, "nothing has ended since"
+    monkeypatch.setattr(engine, "outlook", untidy, raising=False)
+    await sweeper.look()
+    assert sweeper._chores[sweeper._tidying] <= time.monotonic()
+    await sweeper._tidying()
+    assert engine.verbs().count("tidy") == before + 1
 
 
 async def test_what_cleans_up_after_work_rests_while_there_is_none(

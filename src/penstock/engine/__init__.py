@@ -352,7 +352,7 @@ class Engine(Protocol):
 
     # -- upkeep: every worker does it, in bounded steps -----------------------------------------------
     async def outlook(self) -> Outlook:
-        """What of `stage`, `fire` and `rescue` there is to do; cheap, so that all may ask for it often."""
+        """What of `stage`, `fire`, `rescue` and `tidy` there is to do; cheap, for all ask for it often."""
         ...
 
     async def stage(self, limit: int) -> float | None:

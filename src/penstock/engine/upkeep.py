@@ -24,6 +24,7 @@ class Outlook(NamedTuple):
     due_in: float | None  # seconds until the next delayed job falls due, 0: one is due; None: none will be
     tick_in: float | None  # seconds until the next tick of a schedule is due, likewise
     lost: bool  # a worker is past its time, and not rescued yet
+    untidy: bool = False  # more lies about for `tidy` than should
 
 
 class Reconciled(NamedTuple):

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from datetime import datetime
 
-from penstock.engine import ScheduleRow, WorkerInfo
+from penstock.engine import ScheduleRow, Survey, WorkerInfo
 from penstock.ledger.delegate import Delegate
 from penstock.ledger.settings import Settings
 from penstock.model.errors import EngineUnavailable
@@ -64,6 +64,9 @@ class Kept(Delegate):
 
     async def schedules(self) -> list[ScheduleRow]:
         return await self._give_back_schedules()
+
+    async def survey(self, reach: float) -> Survey:
+        return (await super().survey(reach))._replace(schedules=await self.schedules())
 
     async def _keep(self, ids: set[str]) -> None:
         """As the engine has them now."""

@@ -26,6 +26,10 @@ class AfterWork:
         self._rested_at = 0.0
         self.__name__ = getattr(chore, "__name__", "chore")
 
+    def rouse(self) -> None:
+        """There is something to be done, whether this worker has ended jobs or not."""
+        self._through = None
+
     async def __call__(self) -> float:
         ends, now = self._account.ends, time.monotonic()
         if ends == self._through and now < self._rested_at + LONGEST_REST:

@@ -53,9 +53,16 @@ class Sweeper:
         self._options = options
         self._tick_in = tick_in  # whom to tell when a tick of a schedule is due
         self._sooner = asyncio.Event()
+        self._patience = min(10.0, options.lease / 6)  # seconds for which a lost worker may stay unseen
+        self._lost = False  # whether one was seen since the last rescue
+        self._not_before = 0.0  # when what could not be taken back is tried again
         self._compared: str | None = None  # up to which job the ledger was compared
         often = (self.look, self.stage, self.rescue, self.expire)
-        after_work = (AfterWork(chore, self._account) for chore in (self.tidy, self.prune, self.forget))
+        self._tidying = AfterWork(self.tidy, self._account)
+        after_work = (
+            self._tidying,
+            *(AfterWork(chore, self._account) for chore in (self.prune, self.forget)),
+        )
         rare = (self.clean_up, self.purge, self.forget_effects, self.forget_audit)
         chores: tuple[Chore, ...] = (*often, *after_work, *rare, self.reconcile)
         self._chores: dict[Chore, float] = dict.fromkeys(chores, time.monotonic())
@@ -107,16 +114,21 @@ class Sweeper:
         if seen.due_in is not None:
             self._bring_forward(self.stage, seen.due_in)
         if seen.lost:
-            self._bring_forward(self.rescue, 0.0)
+            self._lost = True
+            self._bring_forward(self.rescue, max(0.0, self._not_before - time.monotonic()))
+        if seen.untidy:
+            self._tidying.rouse()
+            self._bring_forward(self._tidying, 0.0)
         if seen.tick_in is not None:
             self._tick_in(seen.tick_in)
-        return jittered(min(LOOK_AHEAD, self._options.lease / 6), 0.05)  # nothing is asked for more often
+        return jittered(min(LOOK_AHEAD, self._patience), 0.05)  # nothing is asked for more often
 
     async def stage(self) -> float:
         next_due = await self._engine.stage(STEP)
         return SELDOM if next_due is None else next_due
 
     async def rescue(self) -> float:
+        lost, self._lost = self._lost, False
         rescued = await self._account.rescue(lambda judge: self._engine.rescue(STEP, judge))
         for job in rescued:
             log.warning(
@@ -125,6 +137,8 @@ class Sweeper:
         for worker in sorted({job.worker for job in rescued}):
             held = [job for job in rescued if job.worker == worker]
             await gone.remember(self._engine, worker, "its heartbeat was not seen any more", held)
+        if lost and not rescued:
+            self._not_before = time.monotonic() + self._patience
         return 0.0 if len(rescued) >= STEP else SELDOM
 
     async def expire(self) -> float:

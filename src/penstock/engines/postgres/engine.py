@@ -41,6 +41,8 @@ from penstock.model.job import Enqueued, NewJob
 from penstock.model.outcome import EXPIRED, NOT_RECEIVED, UPSTREAM_LATE, UPSTREAM_MISSING
 from penstock.model.states import State
 
+UNFOLDED = 5_000  # counts of single calls that may lie about: whoever counts jobs adds them up
+
 
 class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, Watched):
     """Jobs in one schema of a PostgreSQL database. See `penstock.engine.Engine` for its promises."""
@@ -204,8 +206,8 @@ class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, 
 
     # -- upkeep -------------------------------------------------------------------------------------
     async def outlook(self) -> Outlook:
-        ((due_in, tick_in, lost),) = await self._do("outlook")
-        return Outlook(_not_past(due_in), _not_past(tick_in), lost)
+        ((due_in, tick_in, lost, untidy),) = await self._do("outlook", unfolded=UNFOLDED)
+        return Outlook(_not_past(due_in), _not_past(tick_in), lost, untidy)
 
     async def stage(self, limit: int) -> float | None:
         ((more, seconds, _),) = await self._do("stage", limit=limit)

@@ -63,6 +63,7 @@ class Pool:
 
     async def close(self) -> None:
         self._pid = None
+        self._overruns.forget()
         await self.drop_idle()
 
     async def drop_idle(self) -> None:
@@ -193,6 +194,13 @@ class Overruns:
 
     def end(self, session: Session) -> None:
         self._until.pop(session, None)
+
+    def forget(self) -> None:
+        """The loop may end, and its timers with it."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        self._until.clear()
 
     def _look(self) -> None:
         loop = asyncio.get_running_loop()

@@ -40,13 +40,15 @@ language sql immutable as $$
     )
 $$;
 
--- Every job there is a record of, in the words that the outside is told.
+-- Every job there is a record of, in the words that the outside is told. Of the same types in each part: else the server
+-- would read them all before it joins, sorts or filters.
 create view {schema}.background_jobs as
 select j.id, j.queue as queue_name, j.task as job_type, j.id::text as bull_job_id,
     case when j.started_at is null then 'pending' else 'processing' end as status,
     j.args as payload_json, null::text as result_json, {schema}.error_message(j.errors, null) as error_message,
-    j.attempt as attempts_made, j.max_attempts, coalesce(j.key, j.id::text) as idempotency_key, j.created_at,
-    j.started_at, null::timestamptz as finished_at, greatest(j.created_at, j.claimed_at) as updated_at
+    j.attempt as attempts_made, j.max_attempts::integer, coalesce(j.key, j.id::text) as idempotency_key,
+    j.created_at::timestamptz, j.started_at, null::timestamptz as finished_at,
+    greatest(j.created_at, j.claimed_at)::timestamptz as updated_at
 from {schema}.jobs j
 union all
 select f.id, f.queue, f.task, f.id::text, f.state, f.args, f.result,
