@@ -67,7 +67,9 @@ def claims(made: Stage, given: argparse.Namespace) -> bool:
         made.up(*trees)
         cut_at: dict[int, float] = {}  # the number of a job -> when it was in a lost answer
         ids: dict[int, str] = {}
-        while len(proxy.cut) < given.cuts and _cut_one(made, proxy, ids, cut_at):
+        for _ in range(2 * given.cuts):  # some pass: another answer came over the same line at that moment
+            if len(proxy.cut) == given.cuts or not _cut_one(made, proxy, ids, cut_at):
+                break
             made.tell(f"{len(proxy.cut)}/{given.cuts} answers to claims cut")
         drained = made.drain(patience=60)
         found = made.judge()
@@ -89,19 +91,26 @@ def claims(made: Stage, given: argparse.Namespace) -> bool:
 
 
 def _cut_one(made: Stage, proxy: Proxy, ids: dict[int, str], cut_at: dict[int, float]) -> bool:
-    """Lose one answer, and wait until the jobs in it have run; False where one of the two never happens."""
+    """Lose one answer, and wait until the jobs in it have run; False where that never happens."""
     before = len(proxy.cut)
     proxy.arm(EARS[made.engine].is_claim, has_jobs, 1)
     numbers = range(len(ids), len(ids) + JOBS)
     calls = [tasks.on_loop.call(n=n, seconds=0.005) for n in numbers]
     ids |= dict(zip(numbers, made.enqueue(calls), strict=True))
-    if not until(lambda: len(proxy.cut) > before):
+    here = {ids[n] for n in numbers}
+    if not until(lambda: len(proxy.cut) > before or here <= _begun(made)):
         return False
+    if len(proxy.cut) == before:
+        return True
     now = made.note("cut")
     lost = {int(n) for n in _NUMBER.findall(proxy.cut[-1])}
     cut_at |= dict.fromkeys(lost, now)
     wanted = {ids[n] for n in lost}
-    return until(lambda: wanted <= {e["job"] for e in history.read(made.history) if e["f"] == "start"})
+    return until(lambda: wanted <= _begun(made))
+
+
+def _begun(made: Stage) -> set[str]:
+    return {event["job"] for event in history.read(made.history) if event["f"] == "start"}
 
 
 def enqueues(made: Stage, given: argparse.Namespace) -> bool:
