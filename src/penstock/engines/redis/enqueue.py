@@ -71,19 +71,13 @@ def _plain_head(shared: tuple[Any, ...]) -> _PlainHead | None:
 
 def group_head(job: NewJob, extras: bytes) -> tuple[bytes, ...]:
     """What a group shares; for one job until told otherwise."""
-    return _head(job.queue, job.task, job.lane, delay_of(job), job.priority, extras)
-
-
-@lru_cache(1_024)
-def _head(
-    queue: str, task: str, lane: str | None, delay: float, priority: int, extras: bytes
-) -> tuple[bytes, ...]:
+    delay = delay_of(job)
     return (
         b"1",
-        kind_of(queue, task),
-        b"" if lane in (None, queue) else str(lane).encode(),
+        kind_of(job.queue, job.task),
+        b"" if job.lane in (None, job.queue) else str(job.lane).encode(),
         number(micro(delay) if delay > 0 else 0),
-        number(HEAD_START[Priority(priority)]),
+        number(HEAD_START[Priority(job.priority)]),
         extras,
     )
 
