@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from conformance.kit import QUEUE, claim, news, put, register, want
+import pytest
+
+from conformance.kit import QUEUE, claim, counts, news, put, register, want
 from engines.redis_kit import commands, fresh_engine
 from penstock.engines.redis.engine import RedisEngine
+from penstock.model.errors import OutcomeUnknown
+from penstock.model.states import State
 from servers import RedisServer, redis_server
 
 PATIENCE = 20.0
@@ -155,3 +159,72 @@ async def test_waiting_costs_the_server_nothing():
             for _ in range(20):
                 await engine.wait([QUEUE], 0.01)
             assert commands(server).get("blpop", 0) - before.get("blpop", 0) <= 1
+
+
+async def stand(engine: RedisEngine, server: RedisServer) -> asyncio.Task[list[str]]:
+    """A claim that waits for work, at the server."""
+    await listening(engine)
+
+    async def ids() -> list[str]:
+        return [held.id for held in (await engine.claim_next(want(), 600)).claims]
+
+    standing = asyncio.create_task(ids())
+    async with asyncio.timeout(PATIENCE):
+        while engine._bell._behind is None:
+            await asyncio.sleep(0.005)
+    await blocked(server, 1)
+    return standing
+
+
+async def test_a_claim_that_stands_is_carried_out_as_the_job_comes():
+    with RedisServer() as server:
+        async with fresh_engine(server) as engine, fresh_engine(server, schema=engine.schema) as other:
+            await register(engine)
+            await claim(engine)  # the server knows the script
+            standing = await stand(engine, server)
+            job_id = await put(other)
+            assert await counts(other) == {State.ACTIVE: 1}
+            async with asyncio.timeout(PATIENCE):
+                assert await standing == [job_id]
+
+
+async def test_a_claim_that_stands_when_the_scripts_are_forgotten_brings_its_job():
+    with RedisServer() as server:
+        async with fresh_engine(server) as engine:
+            await register(engine)
+            standing = await stand(engine, server)
+            server.ask("SCRIPT", "FLUSH")
+            job_id = await put(engine)
+            async with asyncio.timeout(PATIENCE):
+                assert await standing == [job_id]
+
+
+async def test_a_claim_that_stands_when_the_server_is_lost_is_in_doubt():
+    with RedisServer(appendonly="yes") as server:
+        async with fresh_engine(server) as engine:
+            await register(engine)
+            standing = await stand(engine, server)
+            server.restart("KILL")
+            async with asyncio.timeout(PATIENCE):
+                with pytest.raises(OutcomeUnknown):
+                    await standing
+
+
+async def test_a_claim_stands_also_where_somebody_has_left_a_wait_behind():
+    with RedisServer() as server:
+        async with fresh_engine(server) as engine:
+            await register(engine)
+            await listening(engine)
+            left = await wait(engine, "other")
+            await blocked(server, 1)
+            left.cancel()
+            await asyncio.wait([left])
+            await claim(engine)
+            standing = asyncio.create_task(engine.claim_next(want(), 600))
+            async with asyncio.timeout(PATIENCE):
+                while engine._bell._listening != {QUEUE}:
+                    await asyncio.sleep(0.005)
+            await blocked(server, 1)
+            job_id = await put(engine)
+            async with asyncio.timeout(PATIENCE):
+                assert [held.id for held in (await standing).claims] == [job_id]

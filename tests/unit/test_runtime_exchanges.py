@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from runtime_kit import Flaky, make_app, make_worker
 
-from penstock import OutcomeUnknown, Penstock, State
+from penstock import OutcomeUnknown, Penstock, Snooze, State
 from penstock.engine import Engine, Orders, Want
 from penstock.runtime import pump as pumps
 from penstock.runtime.worker import Worker
@@ -44,6 +44,10 @@ async def app() -> AsyncIterator[Penstock]:
 
     @made.task
     async def hello() -> None: ...
+
+    @made.task
+    async def later() -> None:
+        raise Snooze(3)
 
     async with made:
         yield made
@@ -169,3 +173,20 @@ async def test_a_worker_goes_on_when_what_kept_it_from_claiming_is_over(app: Pen
     await job.aresult(10)
     worker.drain()
     await running
+
+
+async def test_a_job_that_comes_again_is_looked_for_from_when_its_end_is_written(app: Penstock) -> None:
+    await app.tasks["later"].aenqueue()
+    engine = Slow(app.engine)
+    worker = await begin(app, engine)
+    due: list[float] = []
+    worker._pump._due_in = due.append
+    await worker._pump.round()
+    while worker.executor.running:
+        await asyncio.sleep(0)
+    settling = asyncio.create_task(worker._pump.round())
+    await engine.arrived.wait()
+    assert due == [], "it is nowhere to be found yet"
+    engine.held[0].set()
+    await settling
+    assert due == [3.0]

@@ -169,18 +169,6 @@ async def test_an_empty_look_that_was_overtaken_by_news_is_repeated(
     assert worker.settled == 1
 
 
-async def test_listening_survives_an_engine_that_is_away(app: Penstock) -> None:
-    worker, engine = await begin(app)
-    engine.before["wait"] = [AWAY]
-    listening = asyncio.create_task(worker._pump.listen())
-    await worker._pump.round()
-    async with asyncio.timeout(10):
-        await worker._pump.exchanged()
-    assert engine.verbs()[:3] == ["claim", "wait", "claim"]
-    assert not listening.done()
-    listening.cancel()
-
-
 async def test_a_worker_looks_into_a_queue_as_soon_as_it_knows_that_it_is_paused_no_more(
     app: Penstock,
 ) -> None:

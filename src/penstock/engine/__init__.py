@@ -350,6 +350,13 @@ class Engine(Protocol):
     async def wait(self, queues: Sequence[str], timeout: float) -> None:
         """Return when work may be there for these queues, or after `timeout` seconds. May return early."""
 
+    async def claim_next(self, want: Want, timeout: float) -> Claimed:
+        """As `wait` for the wanted queues, and then `claim`: with as little time as may be in between.
+
+        Whoever cancels it cannot know whether it has claimed: the request is to be released.
+        """
+        ...
+
     # -- upkeep: every worker does it, in bounded steps -----------------------------------------------
     async def outlook(self) -> Outlook:
         """What of `stage`, `fire`, `rescue` and `tidy` there is to do; cheap, for all ask for it often."""

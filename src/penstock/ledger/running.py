@@ -25,12 +25,21 @@ class Running(Putting):
     """A run is its holder's by the token in its row."""
 
     async def claim(self, want: Want) -> Claimed:
+        await self._know_the_books(want)
+        claimed = await (await self._engine()).claim(want)
+        return claimed._replace(claims=await self._begin(want, claimed.claims, claimed.fence))
+
+    async def claim_next(self, want: Want, timeout: float) -> Claimed:
+        await self._know_the_books(want)
+        claimed = await (await self._engine()).claim_next(want, timeout)
+        return claimed._replace(claims=await self._begin(want, claimed.claims, claimed.fence))
+
+    async def _know_the_books(self, want: Want) -> None:
+        """Nothing is claimed while nobody knows whether the books can be written."""
         if self._in_doubt:
             await self._books.counts()
             self._in_doubt = False
         self._claims_for.add(want.worker)
-        claimed = await (await self._engine()).claim(want)
-        return claimed._replace(claims=await self._begin(want, claimed.claims, claimed.fence))
 
     async def settle(
         self, ends: Sequence[Settlement], want: Want | None = None, *, again: bool = False

@@ -7,7 +7,7 @@ import logging
 import random
 import time
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 from uuid import uuid4
@@ -43,16 +43,24 @@ class Exchange(NamedTuple):
     want: Want | None
     again: bool  # an earlier settle of these ends may have succeeded
     news: int  # how often there had been news of work when it was begun
+    patience: float | None = None  # seconds for which it may wait for work; None: it is done at once
 
 
 class Pump:
     """Touched by the event loop only."""
 
     def __init__(
-        self, engine: Engine, worker: str, board: Board, options: WorkerOptions, account: Account
+        self,
+        engine: Engine,
+        worker: str,
+        board: Board,
+        options: WorkerOptions,
+        account: Account,
+        due_in: Callable[[float], None],
     ) -> None:
         self._engine = engine
         self._account = account
+        self._due_in = due_in  # whom to tell when a job of ours falls due again
         self._worker = worker
         self._board = board
         self._options = options
@@ -67,24 +75,29 @@ class Pump:
         # The last look found nothing, and there was no news since it was begun: only news make us look again.
         self._looked_empty = asyncio.Event()
         self._news = 0
+        self._hearing: asyncio.Task[None] | None = None  # waits for work to come
         self._kick = asyncio.Event()
         self._exchanged = asyncio.Event()
         self._talking = 0  # exchanges under way
         self._asked = 0  # claims that they ask for
         self._asked_of: Counter[str] = Counter()  # the same by queue
         self._pace = Pace(board.slots, time.monotonic())
-        self.claiming = True
+        self._stopped = False  # it will never claim again
+        self._willing = asyncio.Event()  # to claim more
+        self._willing.set()
+        self.thorough = False  # nothing is to be left that an end has let go
         self.expired = False
         self.settled = 0
         self.refused = 0
         self.executor: Executor
 
     # -- what the worker is told --------------------------------------------------------------------
-    def ended(self, running: Running, end: End) -> Outcome:
+    def ended(self, running: Running, end: End) -> None:
         """A run ended: decide what it means, to be written with the next call."""
         claim = running.claim
         if type(end) is Committed:
-            return self._ended_by_itself(running)
+            self._ended_by_itself(running)
+            return
         if crash_points.chosen:
             crash_points.passing("run-ended")
         now = time.monotonic()
@@ -97,9 +110,8 @@ class Pump:
         self._free(claim, now)
         if outcome.park is not None:
             log.warning("job %s (%s) is parked: %s", claim.id, claim.task, outcome.park.reason)
-        return outcome
 
-    def _ended_by_itself(self, running: Running) -> Outcome:
+    def _ended_by_itself(self, running: Running) -> None:
         """The handler's own transaction has settled the run: there is nothing to write."""
         self._board.end(running.claim.token)
         self._account.committed(running)
@@ -108,7 +120,6 @@ class Pump:
             self._hear_of_work()  # its followers are in, and nobody need have told us
         self._free(running.claim, time.monotonic())
         self._exchanged.set()
-        return COMPLETED
 
     def _free(self, claim: Claim, now: float) -> None:
         self._pace.ended(now)
@@ -136,9 +147,20 @@ class Pump:
             return
         self._quiet = quiet
         self._exchanged.set()
-        if quiet:
+        self._obey()
+
+    def stop_claiming(self) -> None:
+        """For good; what was not started is given back."""
+        self._stopped = True
+        self._obey()
+
+    def _obey(self) -> None:
+        if self._quiet or self._stopped:
+            self._willing.clear()
+            self._hear_no_more()
             self.hand_back(self.executor.take_back())
         else:
+            self._willing.set()
             self.wake()
 
     def relieve(self) -> None:
@@ -153,6 +175,7 @@ class Pump:
     def wake(self) -> None:
         """There may be work."""
         self._hear_of_work()
+        self._hear_no_more()
         self._kick.set()
 
     def _hear_of_work(self) -> None:
@@ -167,7 +190,7 @@ class Pump:
     @property
     def idle(self) -> bool:
         """Nothing runs, nothing is ready, everything is settled."""
-        return self.told and not (self.executor.running or self.executor.ready)
+        return self._settled_all and not (self.executor.running or self.executor.ready)
 
     @property
     def exhausted(self) -> bool:
@@ -176,7 +199,11 @@ class Pump:
 
     @property
     def told(self) -> bool:
-        """Whatever has ended is settled."""
+        """Whatever has ended is settled, and no claim is left whose answer was lost."""
+        return self._settled_all and not self._lost_requests
+
+    @property
+    def _settled_all(self) -> bool:
         return not (self._ends or self._doubtful or self._talking)
 
     @property
@@ -211,27 +238,54 @@ class Pump:
         except EngineError as error:
             self._failed(error, exchange)
             await asyncio.sleep(self._backoff.next())
+        except asyncio.CancelledError:
+            self._doubt(exchange)
+            raise
         else:
             self._backoff.reset()
-            now, idle = time.monotonic(), not (self.executor.running or self.executor.ready)
-            self._pace.answered(now, now - asked_at, idle=idle)
+            if exchange.patience is None:
+                now, idle = time.monotonic(), not (self.executor.running or self.executor.ready)
+                self._pace.answered(now, now - asked_at, idle=idle)
             self._succeeded(exchange, settled)
         finally:
             self._under_way(exchange, -1)
-        self._exchanged.set()
-        self._kick.set()
+            self._exchanged.set()
+            self._kick.set()
         await asyncio.sleep(0)  # what was just started and takes no time ends first, to go with the next call
 
     async def listen(self) -> None:
         """Wait for wake-ups, and look by ourselves now and then: a wake-up is only a hint."""
-        queues = list(self._options.queues)
         while True:
+            await self._willing.wait()
             await self._looked_empty.wait()
+            standing = self._standing()
+            self._hearing = asyncio.create_task(
+                self._wait() if standing is None else self._exchange(standing)
+            )
             try:
-                await self._engine.wait(queues, self._patience())
-            except EngineError:
-                await asyncio.sleep(jittered(1.0))
-            await self._look_now()
+                await asyncio.wait([self._hearing])
+            finally:
+                self._hear_no_more()
+            if not self._hearing.cancelled():
+                self._hearing.result()
+            if standing is None:
+                await self._look_now()
+
+    async def _wait(self) -> None:
+        try:
+            await self._engine.wait(list(self._options.queues), self._patience())
+        except EngineError:
+            await asyncio.sleep(jittered(1.0))
+
+    def _standing(self) -> Exchange | None:
+        """A claim that waits for work. Only while nothing runs that could hold up what it brings."""
+        if not self.idle or (want := self._want(standing=True)) is None:
+            return None
+        return Exchange([], want, again=False, news=self._news, patience=self._patience())
+
+    def _hear_no_more(self) -> None:
+        if self._hearing is not None:
+            self._hearing.cancel()
 
     async def _look_now(self) -> None:
         """There may be work: ask at once, and leave it to the others only where they are at it."""
@@ -260,10 +314,13 @@ class Pump:
         again = bool(self._doubtful)
         want = self._want()
         ends = _take(self._doubtful if again else self._ends)
-        return Exchange(ends, want, again, self._news) if ends or want is not None else None
+        if not ends and want is None and not self._lost_requests:
+            return None
+        return Exchange(ends, want, again, self._news)
 
     def _under_way(self, exchange: Exchange, by: int) -> None:
-        self._talking += by
+        if exchange.patience is None:
+            self._talking += by
         if exchange.want is not None:
             self._asked += by * exchange.want.limit
             for queue, most in exchange.want.queues.items():
@@ -272,20 +329,24 @@ class Pump:
     async def _have(self, exchange: Exchange) -> Settled:
         while self._lost_requests:
             await self._release(self._lost_requests.pop())
-        ends, want, again, _ = exchange
+        ends, want, again, _, patience = exchange
         if ends:
             crash_points.passing("settling")
             settled = await self._engine.settle(ends, want, again=again)
             crash_points.passing("settled")
             return settled
-        assert want is not None
-        claimed = await self._engine.claim(want)
+        if want is None:
+            return Settled([], [])
+        if patience is None:
+            claimed = await self._engine.claim(want)
+        else:
+            claimed = await self._engine.claim_next(want, patience)
         return Settled([], claimed.claims, next_in=claimed.next_in)
 
     async def _release(self, request: str) -> None:
         try:
             await self._engine.release(self._worker, request)
-        except EngineError:
+        except (EngineError, asyncio.CancelledError):
             self._lost_requests.append(request)
             raise
 
@@ -294,17 +355,33 @@ class Pump:
         self._board.end_all([end.token for end in exchange.ends])
         if not all(settled.accepted):
             self._refused(exchange.ends, settled.accepted)
+        self._tell_of_delays(exchange.ends)
         self.settled += len(exchange.ends)
         self.expired = self.expired or settled.expired
+        if self.thorough and exchange.ends and exchange.want is None:
+            self._hear_of_work()
         if exchange.want is not None:
-            # Fewer than wanted may only mean that others were at the same rows: look once more.
             self.next_in = settled.next_in
-            if not settled.claims and exchange.news == self._news:
+            if settled.claims:
+                # Fewer than wanted may only mean that others were at the same rows: look once more.
+                self._looked_empty.clear()
+                self._take_on(settled.claims)
+            elif exchange.news == self._news:
                 self._looked_empty.set()
-            if self.claiming and not self._quiet:
-                self.executor.offer(settled.claims)
-            else:
-                self.hand_back(settled.claims)
+
+    def _take_on(self, claims: list[Claim]) -> None:
+        if self._board.lost():
+            return  # the answer came after the lease: others may have them by now
+        if self._willing.is_set():
+            self.executor.offer(claims)
+        else:
+            self.hand_back(claims)
+
+    def _tell_of_delays(self, ends: Sequence[Settlement]) -> None:
+        """Only now: before it was written it could not be found, however long that took."""
+        delays = [end.outcome.delay for end in ends if end.outcome is not COMPLETED]
+        if soonest := min(filter(None, delays), default=0.0):
+            self._due_in(soonest)
 
     def _refused(self, ends: Sequence[Settlement], accepted: Sequence[bool]) -> None:
         for end, written in zip(ends, accepted, strict=True):
@@ -315,16 +392,23 @@ class Pump:
     def _failed(self, error: EngineError, exchange: Exchange) -> None:
         unknown = isinstance(error, OutcomeUnknown)
         (self._doubtful if unknown or exchange.again else self._ends).extendleft(reversed(exchange.ends))
-        if unknown and exchange.want is not None:
-            self._lost_requests.append(exchange.want.request)
+        if unknown:
+            self._doubt(exchange)
         if isinstance(error, EngineUnavailable | OutcomeUnknown):
             log.warning("the engine is not available: %s", error)
         else:
             log.error("the engine refused: %s", error)
 
+    def _doubt(self, exchange: Exchange) -> None:
+        """Nobody knows what it has claimed."""
+        if exchange.want is not None:
+            self._lost_requests.append(exchange.want.request)
+
     # -- what fits ----------------------------------------------------------------------------------
-    def _want(self) -> Want | None:
-        if not self.claiming or self._quiet or self.looked_empty or not self._board.may_claim():
+    def _want(self, *, standing: bool = False) -> Want | None:
+        if not self._willing.is_set() or not self._board.may_claim():
+            return None
+        if self.looked_empty and not standing:
             return None
         if len(self._ends) + len(self._doubtful) > MAX_UNSETTLED:
             return None

@@ -14,7 +14,6 @@ from uuid import uuid4
 from penstock.alerts.watch import AlertWatch
 from penstock.engine import Engine, Order, Orders, WorkerInfo
 from penstock.feed.publisher import WorkerPublisher
-from penstock.model.decide import End
 from penstock.model.errors import EngineError
 from penstock.runtime.account import Account
 from penstock.runtime.announce import announce
@@ -24,7 +23,7 @@ from penstock.runtime.executor import Executor
 from penstock.runtime.links import Lines
 from penstock.runtime.options import WorkerOptions
 from penstock.runtime.pump import Pump
-from penstock.runtime.running import Running, Stop
+from penstock.runtime.running import Stop
 from penstock.runtime.scheduler import Scheduler
 from penstock.runtime.solo import SoloPool
 from penstock.runtime.sweeper import Sweeper
@@ -57,13 +56,13 @@ class Worker:
         self._registry = registry
         self._feed = WorkerPublisher(engine)
         self.account = Account(engine, options.now, counts=options.metrics, feed=self._feed)
-        self._pump = Pump(engine, self.id, board, options, self.account)
         self._scheduler = Scheduler(engine, registry)
         ticks = self._scheduler.due_in
         self._sweeper = Sweeper(engine, options, self.account, registry=registry, tick_in=ticks)
+        self._pump = Pump(engine, self.id, board, options, self.account, self._sweeper.due_in)
         solo = SoloPool(warm or Warm(options.app_ref))
         lines = Lines(engine, board, self.id, self.account, options.unkept)
-        self.executor = Executor(registry, board, solo, lines, self._ended)
+        self.executor = Executor(registry, board, solo, lines, self._pump.ended)
         self._pump.executor = self.executor
         self._watchdog = Watchdog(self._on_the_loop)
         self._stopping = asyncio.Event()
@@ -115,8 +114,7 @@ class Worker:
 
     def drain(self, *, now: bool = False) -> None:
         """Stop claiming, let running jobs finish within the grace period (or at once hand them back)."""
-        self._pump.claiming = False
-        self._pump.hand_back(self.executor.take_back())
+        self._pump.stop_claiming()
         self._stopping.set()
         if now:
             self._now.set()
@@ -128,6 +126,7 @@ class Worker:
         Where it ends by an exception a run may have done that: the board keeps those that are not settled.
         """
         await self._announce()
+        self._pump.thorough = burst
         if burst:
             await self._scheduler.catch_up()
         await self._feed.look()
@@ -234,11 +233,6 @@ class Worker:
     def _on_the_loop(self) -> list[str]:
         """Read from the watchdog's thread, while the loop stands still."""
         return [f"{r.claim.task} {r.claim.id}" for r in tuple(self.executor.running.values()) if r.handle]
-
-    def _ended(self, running: Running, end: End) -> None:
-        outcome = self._pump.ended(running, end)
-        if outcome.delay > 0:
-            self._sweeper.due_in(outcome.delay)
 
 
 async def _cancel(*tasks: asyncio.Task[Any]) -> None:

@@ -204,6 +204,10 @@ class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, 
     async def wait(self, queues: Sequence[str], timeout: float) -> None:
         await self._listener.wait(queues, timeout)
 
+    async def claim_next(self, want: Want, timeout: float) -> Claimed:
+        await self.wait(list(want.queues), timeout)
+        return await self.claim(want)
+
     # -- upkeep -------------------------------------------------------------------------------------
     async def outlook(self) -> Outlook:
         ((due_in, tick_in, lost, untidy),) = await self._do("outlook", unfolded=UNFOLDED)

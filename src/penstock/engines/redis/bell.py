@@ -2,6 +2,9 @@
 
 Each queue has a bell, a list that holds one token while there may be work. Whoever pops it looks for work,
 and the script that claims rings again where work is left: as many wake as there is work for.
+
+A worker with nothing to do sends its claim right behind the pop: the server carries it out in the moment in
+which the bell rings.
 """
 
 from __future__ import annotations
@@ -13,9 +16,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from penstock.engines.hearing import Hearing
+from penstock.engines.redis import failures
 from penstock.engines.redis.connector import Connector
 from penstock.engines.redis.wire import Lost, ServerError, Wire, frame
-from penstock.model.errors import EngineError
+from penstock.model.errors import EngineError, OutcomeUnknown
 
 logger = logging.getLogger(__name__)
 
@@ -23,9 +27,14 @@ Ask: TypeAlias = Callable[..., Awaitable[Any]]
 
 POLL_SECONDS = 0.25  # while nothing can be heard
 POP_SECONDS = 60  # a pop that comes back proves that the connection works
+SHORTEST = 0.001  # seconds; none at all would be for ever
 OVERDUE = 5.0  # seconds more, after which it does not
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
+
+
+class UnknownScript(Exception):
+    """The server does not know the script: the bell has rung, or the time is up, and nothing was done."""
 
 
 class Bell:
@@ -43,6 +52,8 @@ class Bell:
         self._client = 0  # the server's number for the connection
         self._task: asyncio.Task[None] | None = None
         self._pops = 0
+        self._popping: asyncio.Future[Any] | None = None
+        self._behind: asyncio.Future[Any] | None = None  # the answer to what was sent behind the pop
         self._called = False  # whether the pop under way was asked to end
         self._calls: set[asyncio.Task[None]] = set()
         self._pause = _FIRST_PAUSE
@@ -58,8 +69,7 @@ class Bell:
         A token goes to one of those who wait: it must not go to one that cannot use it. So of the queues
         given only those are listened to in which work was last looked for, where there are any.
         """
-        if self._task is None:
-            self._task = asyncio.create_task(self._run(), name="penstock bell")
+        self._begin()
         wanted = frozenset(queues) & self._looked_in or frozenset(queues)
         if self._hearing.has_news(wanted):
             self._hearing.look(wanted)  # told once: whoever does not look for work then is not told again
@@ -69,6 +79,31 @@ class Bell:
         self._call_listener(wanted)
         await self._hearing.wait(wanted, timeout)
 
+    async def call(self, queues: Mapping[str, int], timeout: float, call: bytes) -> Any:
+        """The answer to a call that is carried out when one of the queues rings, or after `timeout` seconds.
+
+        None where it was not sent: there is news already, others wait here too, or nothing can be heard.
+        """
+        self._begin()
+        if self._popping is not None and self._is_left_behind:
+            await self._end_pop(self._popping)
+        wanted = frozenset(queue for queue, most in queues.items() if most > 0)
+        alone = self._popping is None and not self._hearing.waited_for
+        if self._wire is None or not alone or not wanted or self._hearing.has_news(wanted):
+            return None
+        self.look(queues)
+        self._send_pop(self._wire, wanted, min(timeout, POP_SECONDS))
+        self._behind = self._wire.call(call)
+        self._wanted.set()
+        try:
+            return await self._behind
+        except Lost as error:
+            raise OutcomeUnknown(f"the connection was lost before the answer came: {error}") from None
+        except ServerError as error:
+            if error.code == failures.NO_SCRIPT:
+                raise UnknownScript from None
+            raise failures.translate(error) from None
+
     async def close(self) -> None:
         task, self._task = self._task, None
         self._hearing.end()
@@ -76,6 +111,10 @@ class Bell:
         for each in work:
             each.cancel()
         await asyncio.gather(*work, return_exceptions=True)
+
+    def _begin(self) -> None:
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="penstock bell")
 
     def _call_listener(self, wanted: frozenset[str]) -> None:
         self._wanted.set()
@@ -93,6 +132,17 @@ class Bell:
             done = 0
         if not done and pop == self._pops and self._wire is not None and self._listening:
             self._wire.sever()
+
+    @property
+    def _is_left_behind(self) -> bool:
+        """Whether nobody waits any more for what is heard."""
+        return not self._hearing.waited_for and (self._behind is None or self._behind.done())
+
+    async def _end_pop(self, popping: asyncio.Future[Any]) -> None:
+        """Make room for another."""
+        await self._unblock(self._pops)
+        await asyncio.wait([popping])
+        await asyncio.sleep(0)  # the listener hears of it first
 
     # -- the listener -------------------------------------------------------------------------------------
     async def _run(self) -> None:
@@ -119,21 +169,33 @@ class Bell:
                 await asyncio.sleep(0)  # who was woken looks for work first, and then waits again
         finally:
             self._wire, self._listening = None, frozenset()
+            self._popping = self._behind = None
             await wire.close()
 
     async def _pop(self, wire: Wire) -> None:
-        queues = self._hearing.waited_for
-        if not queues:
-            self._wanted.clear()
+        popping = self._popping
+        if popping is None:
+            queues = self._hearing.waited_for
+            if not queues:
+                self._wanted.clear()
+                return
+            popping = self._send_pop(wire, queues, POP_SECONDS)
+        popped = await popping
+        behind, self._behind = self._behind, None
+        self._popping, self._listening = None, frozenset()
+        self._pause = _FIRST_PAUSE
+        if popped is None:
             return
+        heard = self._hear(popped[0].removeprefix(self._prefix).decode())
+        if not heard and (behind is None or behind.cancelled()):
+            await wire.call(frame(b"RPUSH", *popped))  # nobody here waits for it any more: others may
+
+    def _send_pop(self, wire: Wire, queues: frozenset[str], seconds: float) -> asyncio.Future[Any]:
         self._listening, self._called = queues, False
         self._pops += 1
         names = [self._prefix + queue.encode() for queue in sorted(queues)]
-        popped = await wire.call(frame(b"BLPOP", *names, POP_SECONDS))
-        self._listening = frozenset()
-        self._pause = _FIRST_PAUSE
-        if popped is not None and not self._hear(popped[0].removeprefix(self._prefix).decode()):
-            await wire.call(frame(b"RPUSH", *popped))  # nobody here waits for it any more: others may
+        self._popping = wire.call(frame(b"BLPOP", *names, f"{max(seconds, SHORTEST):.3f}"))
+        return self._popping
 
     def _hear(self, queue: str) -> bool:
         """Wake those who wait for this queue; whether anybody does."""

@@ -27,10 +27,10 @@ from penstock.engine import (
     WorkerInfo,
 )
 from penstock.engines.redis import enqueue, examine, migrate
-from penstock.engines.redis.bell import Bell
+from penstock.engines.redis.bell import Bell, UnknownScript
 from penstock.engines.redis.breakers import Breakers
 from penstock.engines.redis.codec import BY_BYTE, STATES, names_of, raw_id, text_id
-from penstock.engines.redis.instants import SECOND, micro, number, stored
+from penstock.engines.redis.instants import SECOND, micro, now_by, number, stored
 from penstock.engines.redis.limits import Limits
 from penstock.engines.redis.notes import Notes
 from penstock.engines.redis.recover import Recoveries
@@ -109,7 +109,21 @@ class RedisEngine(Surveying, Schedules, Limits, Breakers, Notes, Watched):
     async def claim(self, want: Want) -> Claimed:
         wanted = Wanted(want)
         self._bell.look(want.queues)
-        answer = await self._do_once("claim", *wanted.arguments)
+        return self._claimed(want, wanted, await self._do_once("claim", *wanted.arguments))
+
+    async def claim_next(self, want: Want, timeout: float) -> Claimed:
+        wanted, now = Wanted(want), now_by(self._clock)
+        if not now:  # a time that is told would be old by then
+            call = self._server.call("claim", now, *wanted.arguments)
+            try:
+                if (answer := await self._bell.call(want.queues, timeout, call)) is not None:
+                    return self._claimed(want, wanted, answer)
+            except UnknownScript:
+                return await self.claim(want)
+        await self.wait(list(want.queues), timeout)
+        return await self.claim(want)
+
+    def _claimed(self, want: Want, wanted: Wanted, answer: list[Any]) -> Claimed:
         if answer[0] == b"0":
             raise WorkerExpired(f"worker {want.worker} is not alive any more; begin again under a new id")
         return Claimed(self._claims(wanted, answer), next_in(answer), fence(answer))

@@ -47,8 +47,7 @@ class Server:
 
         `repeatable` says that doing it twice does no harm: then it is tried again even after a lost answer.
         """
-        script = self._scripts[verb]
-        call = frame(b"EVALSHA", script.sha, b"1", self._prefix, now, *arguments)
+        script, call = self._scripts[verb], self.call(verb, now, *arguments)
         for tried in range(1, TRIES):
             try:
                 return await self._once(call, script)
@@ -61,6 +60,10 @@ class Server:
                 pass
             await asyncio.sleep(0.05 * 2**tried * random.uniform(0.5, 1.5))
         return await self._once(call, script)
+
+    def call(self, verb: str, now: bytes, *arguments: bytes) -> bytes:
+        """What is sent to have a script run."""
+        return frame(b"EVALSHA", self._scripts[verb].sha, b"1", self._prefix, now, *arguments)
 
     async def ask(self, *words: bytes | str | int) -> Any:
         """The answer to a plain command that changes nothing; ServerError where it is refused."""

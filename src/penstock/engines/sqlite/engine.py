@@ -84,6 +84,10 @@ class SqliteEngine(Asked, Declared, Kept):
         parts.listen()
         await parts.wakes.wait(queues, timeout)
 
+    async def claim_next(self, want: Want, timeout: float) -> Claimed:
+        await self.wait(list(want.queues), timeout)
+        return await self.claim(want)
+
     # -- upkeep -----------------------------------------------------------------------------------
     async def outlook(self) -> Outlook:
         return await self._read(upkeep.outlook)
