@@ -10,7 +10,9 @@ import argparse
 import json
 import platform
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
 from rich.console import Console
 
@@ -21,6 +23,9 @@ from bench.places import ENGINES, PostgresStore, RedisStore, SqliteStore, Store,
 from bench.samples import Samples
 from bench.size import FULL, QUICK, Size
 from bench.table import show
+
+Ours: TypeAlias = Callable[[Store, Size, Samples], None]
+Theirs: TypeAlias = Callable[[peers.Peer, Store, Size, Samples], None]
 
 
 def main() -> None:
@@ -58,9 +63,7 @@ def _measure(stores: list[Store], size: Size, console: Console, *, with_peers: b
     for number in range(1, size.rounds + 1):
         for store, samples, others in zip(stores, measured, beside, strict=True):
             console.print(f"[dim]round {number} of {size.rounds}: {store.name}[/]")
-            _round(store, size, samples)
-            for peer in others:
-                peers.measure(peer, store, size, samples)
+            _round(store, size, samples, others)
     for store, samples in zip(stores, measured, strict=True):
         console.print(f"[dim]an idle worker: {store.name}[/]")
         idle.measure(store, size, samples)
@@ -68,7 +71,8 @@ def _measure(stores: list[Store], size: Size, console: Console, *, with_peers: b
     return measured
 
 
-def _round(store: Store, size: Size, samples: Samples) -> None:
+def _round(store: Store, size: Size, samples: Samples, others: list[peers.Peer]) -> None:
+    """Whatever is compared is measured close together: the machine's speed changes from minute to minute."""
     if isinstance(store, SqliteStore):
         raw_sqlite.measure(store, size, samples)
     if isinstance(store, PostgresStore):
@@ -76,9 +80,16 @@ def _round(store: Store, size: Size, samples: Samples) -> None:
         wakeups.measure(store, size, samples)
     if isinstance(store, RedisStore):
         raw_redis.measure(store, size, samples)
-    enqueue.measure(store, size, samples)
-    drain.measure(store, size, samples)
-    latency.measure(store, size, samples)
+    steps: list[tuple[Ours, Theirs]] = [
+        *[(enqueue.one_by_one, peers.one_by_one)] * size.turns,
+        (enqueue.measure, peers.bulk),
+        (drain.measure, peers.drain),
+        (latency.measure, peers.pick_up),
+    ]
+    for ours, theirs in steps:
+        ours(store, size, samples)
+        for peer in others:
+            theirs(peer, store, size, samples)
 
 
 def _record(measured: list[Samples]) -> dict[str, object]:

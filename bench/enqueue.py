@@ -15,10 +15,16 @@ from penstock import Penstock
 CALLERS = 50
 
 
+def one_by_one(store: Store, size: Size, samples: Samples) -> None:
+    with store.place() as place:
+        loops.run(_migrated(place))
+        samples.add(OURS, "enqueue", loops.run(_one_by_one(place, size)))
+
+
 def measure(store: Store, size: Size, samples: Samples) -> None:
     with store.place() as place:
         loops.run(_migrated(place))
-        loops.run(_async(place, size, samples))
+        loops.run(_many(place, size, samples))
         samples.add(OURS, "enqueue, sync", _sync(place, size))
 
 
@@ -26,13 +32,18 @@ async def _migrated(place: Place) -> None:
     await make(place.url, place.schema).migrate()
 
 
-async def _async(place: Place, size: Size, samples: Samples) -> None:
+async def _one_by_one(place: Place, size: Size) -> float:
     app = make(place.url, place.schema)
     noop = task_of(app)
     async with app:
         await noop.aenqueue(t=0)
-        one_by_one = await loops.rate(lambda: noop.aenqueue(t=0), size.singles, size.cap)
-        samples.add(OURS, "enqueue", one_by_one)
+        return await loops.rate(lambda: noop.aenqueue(t=0), size.singles, size.cap)
+
+
+async def _many(place: Place, size: Size, samples: Samples) -> None:
+    app = make(place.url, place.schema)
+    async with app:
+        await task_of(app).aenqueue(t=0)
         samples.add(OURS, f"enqueue, {CALLERS} callers", await _concurrent(app, size))
         await _bulk(app, size, samples)
 

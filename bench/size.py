@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 class Size(NamedTuple):
     rounds: int
-    singles: int  # enqueued one by one
+    turns: int  # of each who enqueues one by one, in a round
+    singles: int  # enqueued one by one in a turn
     cap: float  # seconds that one measurement may take; a rate is reckoned from what was done by then
     bulk: int
     keyed: int
@@ -18,10 +19,10 @@ class Size(NamedTuple):
 
 
 FULL = Size(
-    rounds=3, singles=5_000, cap=2.5, bulk=50_000, keyed=20_000, drained=20_000, picked_up=300, idle=60.0,
-    imports=9,
+    rounds=3, turns=3, singles=3_000, cap=2.5, bulk=50_000, keyed=20_000, drained=20_000, picked_up=300,
+    idle=60.0, imports=9,
 )  # fmt: skip
 QUICK = Size(
-    rounds=1, singles=1_000, cap=1.0, bulk=10_000, keyed=5_000, drained=5_000, picked_up=60, idle=15.0,
-    imports=3,
+    rounds=1, turns=1, singles=1_000, cap=1.0, bulk=10_000, keyed=5_000, drained=5_000, picked_up=60,
+    idle=15.0, imports=3,
 )  # fmt: skip

@@ -82,12 +82,20 @@ def _install(peer: Peer) -> str | None:
     return (done.stderr.strip().splitlines() or ["no reason was given"])[-1].strip()
 
 
-def measure(peer: Peer, store: Store, size: Size, samples: Samples) -> None:
+def one_by_one(peer: Peer, store: Store, size: Size, samples: Samples) -> None:
     with store.place() as place:
         _call(peer, place, "prepare")
         samples.add(peer.name, "enqueue", _call(peer, place, "enqueue", size.singles, size.cap))
-        preload = min(size.drained, size.bulk)
-        samples.add(peer.name, "bulk", _call(peer, place, "bulk", preload))
+
+
+def bulk(peer: Peer, store: Store, size: Size, samples: Samples) -> None:
+    with store.place() as place:
+        _call(peer, place, "prepare")
+        samples.add(peer.name, "bulk", _call(peer, place, "bulk", min(size.drained, size.bulk)))
+
+
+def drain(peer: Peer, store: Store, size: Size, samples: Samples) -> None:
+    preload = min(size.drained, size.bulk)
     for slots in (10, 100):
         with store.place() as fresh:
             _call(peer, fresh, "prepare")
@@ -95,6 +103,9 @@ def measure(peer: Peer, store: Store, size: Size, samples: Samples) -> None:
             with _working(peer, fresh, slots) as worker:
                 place = Place(fresh.url, fresh.schema, peer.probe)
                 samples.add(peer.name, f"drain, {slots} slots", drained(worker, place, preload))
+
+
+def pick_up(peer: Peer, store: Store, size: Size, samples: Samples) -> None:
     with store.place() as place:
         _call(peer, place, "prepare")
         with _working(peer, place, 10) as worker:

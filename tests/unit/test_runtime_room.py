@@ -10,8 +10,7 @@ from runtime_kit import no_waiting  # noqa: F401 - fixtures
 
 from penstock import Penstock, State
 from penstock.engine import Orders
-from penstock.runtime import pace
-from penstock.runtime import pump as pumps
+from penstock.runtime import exchange, pace
 
 
 async def test_a_queue_with_its_own_limit_is_never_claimed_ahead(app: Penstock) -> None:
@@ -59,7 +58,7 @@ async def test_nothing_is_claimed_while_too_much_is_unsettled(
     worker, _ = await begin(app)
     await worker._pump.round()
     await until_ended(worker)
-    monkeypatch.setattr(pumps, "MAX_UNSETTLED", 0)
+    monkeypatch.setattr("penstock.runtime.pump.MAX_UNSETTLED", 0)
     assert worker._pump._want() is None
 
 
@@ -76,10 +75,10 @@ async def test_one_settle_is_bounded_by_count_and_by_bytes(
     worker, engine = await begin(app, slots=5)
     await worker._pump.round()
     await until_ended(worker)
-    monkeypatch.setattr(pumps, "MAX_SETTLE", 2)
+    monkeypatch.setattr(exchange, "MAX_SETTLE", 2)
     await worker._pump.round()
-    monkeypatch.setattr(pumps, "MAX_SETTLE", 100)
-    monkeypatch.setattr(pumps, "MAX_SETTLE_BYTES", 1)
+    monkeypatch.setattr(exchange, "MAX_SETTLE", 100)
+    monkeypatch.setattr(exchange, "MAX_SETTLE_BYTES", 1)
     await worker._pump.round()
     assert [len(args[0]) for verb, args, _ in engine.calls if verb == "settle"] == [2, 1]
 

@@ -4,46 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import NamedTuple
 from uuid import uuid4
 
 from penstock import crash_points
 from penstock.engine import Engine, Settled, Settlement, Want
-from penstock.model.decide import Committed, End, Facts, Returned, decide, health_of
+from penstock.model.decide import Committed, End
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, WorkerExpired
 from penstock.model.job import Claim
-from penstock.model.outcome import COMPLETED, Completed, Failed, Outcome, Released, Retried
+from penstock.model.outcome import COMPLETED, Completed, Released
 from penstock.runtime.account import Account
 from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
+from penstock.runtime.exchange import Exchange, take_ends
 from penstock.runtime.executor import Executor
 from penstock.runtime.options import WorkerOptions
+from penstock.runtime.outcomes import outcome_of
 from penstock.runtime.pace import Pace
-from penstock.runtime.running import NOTHING, Running
+from penstock.runtime.running import Running
 
 log = logging.getLogger("penstock.worker")
 
-MAX_SETTLE = 1_000  # settlements in one call
-MAX_SETTLE_BYTES = 4 * 1024 * 1024
 MAX_UNSETTLED = 5_000  # ended but not acknowledged; beyond it nothing new is claimed
 EXCHANGES = 2  # at once: while the engine writes one, the handlers fill the next
 WORTH_ANOTHER = 300  # ends that go beside an exchange under way; fewer wait for its answer
 POLL = 5.0  # seconds between looks at the queues when no wake-up comes
-
-
-class Exchange(NamedTuple):
-    """What one call of the engine is about."""
-
-    ends: list[Settlement]
-    want: Want | None
-    again: bool  # an earlier settle of these ends may have succeeded
-    news: int  # how often there had been news of work when it was begun
-    patience: float | None = None  # seconds for which it may wait for work; None: it is done at once
 
 
 class Pump:
@@ -102,7 +89,7 @@ class Pump:
             crash_points.passing("run-ended")
         now = time.monotonic()
         ran_for = now - running.started
-        outcome = _outcome(running, end, ran_for, self._worker)
+        outcome = outcome_of(running, end, ran_for, self._worker)
         keep = claim.queue not in self._unkept
         then = tuple(running.then) if running.then and isinstance(outcome, Completed) else ()
         self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then, self._remember))
@@ -313,7 +300,7 @@ class Pump:
             return None
         again = bool(self._doubtful)
         want = self._want()
-        ends = _take(self._doubtful if again else self._ends)
+        ends = take_ends(self._doubtful if again else self._ends)
         if not ends and want is None and not self._lost_requests:
             return None
         return Exchange(ends, want, again, self._news)
@@ -431,40 +418,3 @@ class Pump:
             if fits > 0 and queue not in self._paused:
                 room[queue] = fits
         return room
-
-
-def _take(waiting: deque[Settlement]) -> list[Settlement]:
-    """As many as fit into one call."""
-    ends: list[Settlement] = []
-    size = 0
-    while waiting and len(ends) < MAX_SETTLE and size < MAX_SETTLE_BYTES:
-        end = waiting.popleft()
-        if end.outcome is not COMPLETED or end.then:
-            size += len(end.outcome.result or "") + len(end.outcome.error or "")
-            size += sum([len(job.args) for job in end.then])
-        ends.append(end)
-    return ends
-
-
-def _outcome(running: Running, end: End, ran_for: float, worker: str) -> Outcome:
-    needs = running.task is not None and running.task.needs
-    if not needs:
-        if end is NOTHING:
-            return COMPLETED
-        if type(end) is Returned and end.dropped is None:
-            return Completed(end.result)
-    claim = running.claim
-    facts = Facts(
-        claim.attempt,
-        claim.max_attempts,
-        claim.crashes,
-        ran_for,
-        worker,
-        random.random(),
-        claim.probe,
-        tuple(running.logged or ()),
-    )
-    outcome = decide(facts, end, running.policy)
-    if needs and isinstance(outcome, Completed | Retried | Failed):
-        return replace(outcome, healthy=health_of(end))
-    return outcome

@@ -1,0 +1,35 @@
+"""One call of the engine: what it is about, and how much goes into it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+from penstock.engine import Settlement, Want
+from penstock.model.outcome import COMPLETED
+
+MAX_SETTLE = 1_000  # settlements in one call
+MAX_SETTLE_BYTES = 4 * 1024 * 1024
+
+
+class Exchange(NamedTuple):
+    """What one call of the engine is about."""
+
+    ends: list[Settlement]
+    want: Want | None
+    again: bool  # an earlier settle of these ends may have succeeded
+    news: int  # how often there had been news of work when it was begun
+    patience: float | None = None  # seconds for which it may wait for work; None: it is done at once
+
+
+def take_ends(waiting: deque[Settlement]) -> list[Settlement]:
+    """As many as fit into one call."""
+    ends: list[Settlement] = []
+    size = 0
+    while waiting and len(ends) < MAX_SETTLE and size < MAX_SETTLE_BYTES:
+        end = waiting.popleft()
+        if end.outcome is not COMPLETED or end.then:
+            size += len(end.outcome.result or "") + len(end.outcome.error or "")
+            size += sum([len(job.args) for job in end.then])
+        ends.append(end)
+    return ends
