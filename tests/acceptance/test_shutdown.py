@@ -113,3 +113,24 @@ def test_a_signal_to_the_whole_process_group_drains_too(world: World) -> None:
         os.kill(pid, signal.SIGTERM)
     assert tree.exit_code(within=30) == 0
     assert [world.state(job.id) for job in running] == ["completed"] * 3
+
+
+def test_signals_that_keep_coming_while_it_ends_leave_a_clean_end(world: World) -> None:
+    """As when a shell, a service manager and its own supervisor all pass them on."""
+    tree = world.start(grace=GRACE)
+    worker = tree.the_worker()
+
+    def told_again() -> bool:
+        try:
+            for _ in range(20):
+                os.kill(worker, signal.SIGTERM)
+                time.sleep(0.0005)
+        except ProcessLookupError:
+            return True
+        return False
+
+    tree.signal(signal.SIGTERM)
+    eventually(told_again, 30, "ended")
+    assert tree.exit_code(within=30) == 0
+    assert "Exception ignored" not in tree.log()
+    assert "killed" not in tree.log()

@@ -17,6 +17,7 @@ from penstock import logs
 from penstock.engine import CancelOrder, Order, Orders
 from penstock.model.errors import PenstockError
 from penstock.model.redaction import redacted
+from penstock.runtime import signals
 from penstock.runtime.board import Board
 from penstock.runtime.forking import load_to_fork
 from penstock.runtime.host import Beside, WorkerHost, WorkerSource
@@ -102,7 +103,7 @@ async def _work(host: WorkerHost, warm: Warm, link: socket.socket, board_fd: int
     worker = Worker(host.engine, host.registry, options, board, warm)
     beside = host.beside
     reader, writer = await asyncio.open_connection(sock=link, limit=MAX_LINE)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, _drain, worker, beside)
+    signals.answer_by(lambda: _drain(worker, beside), signal.SIGTERM)
     writer.write(pack(_hello(host, worker)))
     why = "it was told to before it began"
     if "go" in await _read(reader):
@@ -112,6 +113,7 @@ async def _work(host: WorkerHost, warm: Warm, link: socket.socket, board_fd: int
     with contextlib.suppress(ConnectionError):
         writer.write(pack({"leaving": why}))
         await writer.drain()
+    signals.ignore()
 
 
 async def _run(worker: Worker, beside: Beside | None, reader: asyncio.StreamReader) -> None:

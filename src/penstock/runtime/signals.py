@@ -10,8 +10,8 @@ from collections.abc import Callable
 ASKING_TO_END = (signal.SIGTERM, signal.SIGINT)
 
 
-def answer_by(stop: Callable[[], None]) -> None:
-    """Call `stop` on the running loop for each signal.
+def answer_by(stop: Callable[[], None], *signals: signal.Signals) -> None:
+    """Call `stop` on the running loop for each signal: for those that ask to end, or for these of them.
 
     A loop's own signal handlers end with the loop: a signal that comes a moment later would kill the process.
     """
@@ -21,7 +21,7 @@ def answer_by(stop: Callable[[], None]) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nothing is left to be stopped
             loop.call_soon_threadsafe(stop)
 
-    for number in ASKING_TO_END:
+    for number in signals or ASKING_TO_END:
         signal.signal(number, told)
 
 
