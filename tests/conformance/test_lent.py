@@ -212,7 +212,7 @@ async def test_many_jobs_are_one_call(world: World) -> None:
 # On PostgreSQL the database itself ends a transaction in which a statement failed.
 @pytest.mark.parametrize("kind", SQLITE_KINDS, ids=lambda kind: kind.name)
 async def test_the_transaction_goes_on_after_a_call_that_was_refused(world: World) -> None:
-    kept, bad = new(), new(args=None)
+    kept, bad = new(), new(args=None, owner="me")
     await world.user.begin()
     await world.enqueue(kept)
     with pytest.raises(Exception, match="NOT NULL"):

@@ -33,13 +33,15 @@ def insert(tx: Tx, jobs: Sequence[NewJob]) -> None:
     """Write jobs that are known to be new."""
     for shape, rows in _by_shape(jobs).items():
         common = shape.values(tx.now)
-        for portion in _portions(rows):
+        if rows.plain:
+            tx.change("enqueue_plain", (*common, json.dumps(rows.plain, ensure_ascii=False)))
+        for portion in _portions(rows.others):
             tx.connection.execute(_enqueueing(len(portion) // _OWN), (*common, *portion))
         if is_parked(shape.lane):
             _, task, *misfit = shape.lane.split("?")
             reason = "enqueued as parked"
             tx.change("lanes_open", (shape.lane, shape.queue, task, misfit[0] if misfit else None, reason))
-        tx.count(shape.queue, shape.state, shape.lane, len(rows) // _OWN)
+        tx.count(shape.queue, shape.state, shape.lane, len(rows.plain) + len(rows.others) // _OWN)
 
 
 def state_of(session: Session, job_id: str) -> State | None:
@@ -120,6 +122,7 @@ class _Shape(NamedTuple):
         )  # fmt: skip
 
 
+_ID = 36  # letters
 _OWN = 5  # values that each job has for itself
 _PORTIONS = (100, 10, 1)  # jobs to a statement: one by one the driver costs more than the database
 
@@ -130,16 +133,27 @@ _SHARED = attrgetter(
 )
 
 
-def _by_shape(jobs: Sequence[NewJob]) -> dict[_Shape, list[Any]]:
-    """The own values of all jobs of a shape, one after the other."""
-    found: dict[_Shape, list[Any]] = {}
+class _Rows(NamedTuple):
+    """What the jobs of a shape have for themselves."""
+
+    plain: list[str]  # of those that are nothing but an id and a payload
+    others: list[Any]  # all values, one after the other
+
+
+def _by_shape(jobs: Sequence[NewJob]) -> dict[_Shape, _Rows]:
+    found: dict[_Shape, _Rows] = {}
     shared: object = None
-    rows: list[Any] = []
+    plain, others = _Rows([], [])
     for job in jobs:
         mine = _SHARED(job)
         if mine != shared:
-            shared, rows = mine, found.setdefault(_shape(job), [])
-        rows += (job.id, job.key, job.unique, job.owner, job.args)
+            shared = mine
+            plain, others = found.setdefault(_shape(job), _Rows([], []))
+        job_id = job.id
+        if job.key == job_id and not job.unique and job.owner is None and len(job_id) == _ID:
+            plain.append(job_id + job.args)
+        else:
+            others += (job_id, job.key, job.unique, job.owner, job.args)
     return found
 
 
