@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,13 +41,25 @@ def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.fixture(scope="session")
-def steady_site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("steady")
-    site = Site(folder, new_url(request.param, folder))
-    with opened(jobs.app, site.url):
-        World(site).up(site.start("--concurrency", "16"))
-    yield site
-    site.close()
+def steady_sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Site]]:
+    """One for each engine, side by side: a fixture with parameters is made anew whenever they change."""
+
+    @cache
+    def steady(kind: str) -> Site:
+        folder = tmp_path_factory.mktemp("steady")
+        site = Site(folder, new_url(kind, folder))
+        closing.callback(site.close)
+        with opened(jobs.app, site.url):
+            World(site).up(site.start("--concurrency", "16"))
+        return site
+
+    with ExitStack() as closing:
+        yield steady
+
+
+@pytest.fixture
+def steady_site(request: pytest.FixtureRequest, steady_sites: Callable[[str], Site]) -> Site:
+    return steady_sites(request.param)
 
 
 @pytest.fixture
