@@ -19,6 +19,7 @@ def catalog(schema: str) -> dict[str, str]:
     return _filled(statements.load(_PACKAGE), schema)
 
 
+@lru_cache
 def migrations(schema: str) -> dict[str, str]:
     """Every migration by name, in order."""
     return _filled(statements.load(_PACKAGE, "migrations"), schema)
