@@ -16,7 +16,10 @@ async def shop(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shop]:
         yield made
 
 
-@pytest.fixture(autouse=True)
-def nothing_to_complain_of(shop: Shop) -> None:
-    """Every test begins with a clean sheet; those that look at it say so."""
+@pytest_asyncio.fixture(loop_scope="package", autouse=True)
+async def nothing_left_over(shop: Shop) -> AsyncIterator[None]:
+    """Every test begins with a clean sheet, and no page goes on working behind those that come after it."""
     shop.complaints.clear()
+    yield
+    for context in shop.browser.contexts:
+        await context.close()
