@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import random
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from multiprocessing.connection import Connection
@@ -19,31 +17,12 @@ from acceptance.orders import Shop, make_table, see
 from conformance.kit import Place
 from conftest import lent as lent_place
 from conftest import make_place
+from forks import FORKS
 from lent_kit import KINDS, Kind
 
 FULL = os.environ.get("TRANSACTIONS") == "full"
 KILLS = 20 if FULL else 1  # of each kind, at each point
 LONGEST = 0.15  # seconds that one lives who is killed at any moment
-
-# Processes are born of one that has imported everything: starting one takes milliseconds.
-_fork = multiprocessing.get_context("forkserver")
-_fork.set_forkserver_preload(
-    [
-        "pytest",
-        "acceptance.test_transactions",
-        "aiosqlite",
-        "asyncpg",
-        "django.db.backends.postgresql.base",
-        "django.db.backends.sqlite3.base",
-        "penstock.engines.postgres.lent",
-        "penstock.engines.sqlite.lent",
-        "penstock.tasks.settings",
-        "sqlalchemy.dialects.postgresql",
-        "sqlalchemy.dialects.sqlite",
-        "sqlalchemy.ext.asyncio",
-    ]
-)
-os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))  # where it looks for them
 
 
 @pytest.fixture
@@ -85,8 +64,8 @@ class Killed:
     """What one process told before it was killed."""
 
     def __init__(self, kind: Kind, place: Place, first: int, stop_at: str) -> None:
-        ours, its = _fork.Pipe(duplex=False)
-        process = _fork.Process(target=shop_on, args=(KINDS.index(kind), place, first, stop_at, its))
+        ours, its = FORKS.Pipe(duplex=False)
+        process = FORKS.Process(target=shop_on, args=(KINDS.index(kind), place, first, stop_at, its))
         process.start()
         its.close()
         self.told = [ours.recv()]  # from now on it is on its way

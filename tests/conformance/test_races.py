@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import multiprocessing
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -31,23 +30,23 @@ from conformance.kit import (
     register,
     want,
 )
+from forks import FORKS
 from penstock.engine import JobFilter, Recovery
 from penstock.model.errors import WorkerExpired
 from penstock.model.job import Edge, FlowName, Ties
 from penstock.model.outcome import COMPLETED
 from penstock.model.states import State
 
-SPAWN = multiprocessing.get_context("spawn")
 Meet = Callable[[], Awaitable[Any]]
 
 
 def together(work: Callable[..., Awaitable[Any]], place: Place, *arguments: tuple[Any, ...]) -> list[Any]:
     """Run `work(place, meet, *arguments)` in one process for each; `meet()` waits for all. Their answers."""
-    barrier = SPAWN.Barrier(len(arguments))
+    barrier = FORKS.Barrier(len(arguments))
     children = []
     for some in arguments:
-        ours, theirs = SPAWN.Pipe(duplex=False)
-        process = SPAWN.Process(target=_child, args=(theirs, barrier, work, place, some))
+        ours, theirs = FORKS.Pipe(duplex=False)
+        process = FORKS.Process(target=_child, args=(theirs, barrier, work, place, some))
         process.start()
         theirs.close()
         children.append((process, ours))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import sqlite3
 import time
 from collections import Counter
@@ -13,11 +12,11 @@ from typing import Any, TypeVar
 import pytest
 
 from conformance.kit import Place, claim, counts, end, ids, new, news, register
+from forks import FORKS
 from penstock.engines.sqlite.engine import SqliteEngine
 from penstock.model.decide import judge
 from penstock.model.states import State
 
-SPAWN = multiprocessing.get_context("spawn")
 PROCESSES = 8
 ROUNDS = 150
 T = TypeVar("T")
@@ -78,7 +77,7 @@ async def engine(path, clock):
 
 async def test_eight_processes_take_turns_and_nobody_sees_a_locked_database(path):
     place = Place("sqlite", str(path))
-    with SPAWN.Pool(PROCESSES, line_up, (SPAWN.Barrier(PROCESSES),)) as pool:
+    with FORKS.Pool(PROCESSES, line_up, (FORKS.Barrier(PROCESSES),)) as pool:
         work = pool.starmap_async(work_alone, [(place, f"w{n}") for n in range(PROCESSES)], chunksize=1)
         answers = await asyncio.to_thread(work.get)
     done, longest, began, ended = zip(*answers, strict=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import sqlite3
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
@@ -11,12 +10,11 @@ from contextlib import closing
 import pytest
 
 from conformance.kit import Place, counts, new
+from forks import FORKS
 from penstock.engines.sqlite.engine import SqliteEngine
 from penstock.engines.sqlite.schema import MIGRATIONS
 from penstock.model.errors import EngineError, SchemaMissing, SchemaTooNew
 from penstock.model.states import State
-
-SPAWN = multiprocessing.get_context("spawn")
 
 
 @pytest.fixture
@@ -43,7 +41,7 @@ def open_and_enqueue(place: Place) -> int:
 
 async def test_several_processes_open_a_new_file_at_once(path):
     place = Place("sqlite", str(path))
-    with ProcessPoolExecutor(4, SPAWN) as pool:  # a child that dies is told: a plain pool would wait for ever
+    with ProcessPoolExecutor(4, FORKS) as pool:  # a child that dies is told: a plain pool would wait for ever
         answers = await asyncio.to_thread(lambda: [*pool.map(open_and_enqueue, [place] * 4)])
     assert answers == [1, 1, 1, 1]
     engine = SqliteEngine(str(path))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import socket
 import sqlite3
 from contextlib import closing
@@ -11,11 +10,11 @@ from contextlib import closing
 import pytest
 
 from conformance.kit import QUEUE, Place, claim, new, register
+from forks import FORKS
 from penstock.engines.sqlite import bell
 from penstock.engines.sqlite.engine import SqliteEngine
 from penstock.engines.sqlite.files import Files
 
-SPAWN = multiprocessing.get_context("spawn")
 LONG = 60.0  # seconds: a wait that only a wake-up ends in time
 
 
@@ -52,7 +51,7 @@ def enqueue_elsewhere(place: Place, queue: str) -> None:
 
 
 async def in_another_process(work, *args):
-    process = SPAWN.Process(target=work, args=args)
+    process = FORKS.Process(target=work, args=args)
     process.start()
     await asyncio.to_thread(process.join)
     assert process.exitcode == 0
