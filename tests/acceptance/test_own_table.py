@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -64,7 +65,9 @@ class Shop:
         self.folder = folder
         self.site = Site(folder, "sqlite:///jobs.db")
         self.site.env["PYTHONPATH"] = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
-        (folder / "shop.py").write_text(APP)
+
+    def make_ready(self) -> None:
+        (self.folder / "shop.py").write_text(APP)
         self.penstock("migrate")
         self.sql(
             "create table invoices (id integer primary key, total integer, created_at text, status text)"
@@ -98,8 +101,17 @@ class Shop:
         return subprocess.Popen(command, cwd=self.folder, env=self.site.env, text=True, **more)
 
 
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shop in which nobody has worked yet, to be copied."""
+    folder = tmp_path_factory.mktemp("ready")
+    Shop(folder).make_ready()
+    return folder
+
+
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+def shop(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    shutil.copytree(ready, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     made = Shop(tmp_path)
     yield made
