@@ -67,8 +67,9 @@ async def test_a_claim_that_arrives_after_its_release_takes_nothing():
 
 
 async def test_a_table_locked_for_long_is_reported_and_nothing_happened(monkeypatch):
-    monkeypatch.setattr(pool, "_SESSION", "-c lock_timeout=2s -c statement_timeout=100ms -c timezone=UTC")
     async with fresh_engine() as engine, await connect() as blocker:
+        monkeypatch.setattr(pool, "_SESSION", "-c lock_timeout=2s -c statement_timeout=100ms -c timezone=UTC")
+        await engine._pool.drop_idle()  # now that it is migrated, which may take longer
         await blocker.execute("begin")
         await blocker.execute(f"lock table {engine.schema}.jobs in access exclusive mode")
         with pytest.raises(EngineUnavailable, match="nothing happened"):
