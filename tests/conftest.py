@@ -9,18 +9,22 @@ import tempfile
 import threading
 import time
 import zlib
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
 from conformance.kit import Place, register
 from penstock.engine import Engine
 from penstock.model.clock import Clock, FakeClock
+from servers import ask
 
 pytest.register_assert_rewrite("conformance.machine")  # before it is imported
 
@@ -75,7 +79,8 @@ def make_place(kind: str, folder: Path, request: pytest.FixtureRequest) -> Place
     return Place(kind, request.getfixturevalue("postgres_url"), schema)
 
 
-_emptied: list[str] = []  # schemas of this session's PostgreSQL, migrated and as good as new
+# Schemas of this session's PostgreSQL, migrated and as good as new, by the kind of storage they are of.
+_emptied: dict[str, list[str]] = defaultdict(list)
 
 
 def twin_of(request: pytest.FixtureRequest, *, shared: bool = False) -> str:
@@ -105,32 +110,39 @@ def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pla
 @contextmanager
 def lent(place: Place) -> Iterator[Place]:
     """On PostgreSQL an emptied schema, where there is one: migrating takes longer than most tests."""
-    if place.kind != "postgres":
+    database = place.ledger or place.address
+    if not database.startswith("postgresql:"):
         yield place
         return
-    found = replace(place, schema=_emptied.pop()) if _emptied else place
+    emptied = _emptied[place.kind]
+    found = replace(place, schema=emptied.pop()) if emptied else place
     yield found
-    _empty(found)
-    _emptied.append(found.schema)
+    _empty(database, found.schema)
+    if place.ledger:
+        ask(place.address, "FLUSHDB")
+    emptied.append(found.schema)
 
 
-def _empty(place: Place) -> None:
-    import psycopg
+def _empty(database: str, schema: str) -> None:
+    _hand(database).execute(
+        """
+        do $$ declare found regclass; begin
+            for found in
+                select oid from pg_class
+                where relnamespace = '{schema}'::regnamespace and relkind = 'r'
+                    and relname not in ('migrations', 'ledger_migrations')
+            loop
+                execute 'delete from ' || found;
+            end loop;
+        end $$
+        """.replace("{schema}", schema)
+    )
 
-    with psycopg.connect(place.address, autocommit=True) as connection:
-        connection.execute(
-            """
-            do $$ declare found regclass; begin
-                for found in
-                    select oid from pg_class
-                    where relnamespace = '{schema}'::regnamespace and relkind = 'r'
-                        and relname <> 'migrations'
-                loop
-                    execute 'delete from ' || found;
-                end loop;
-            end $$
-            """.replace("{schema}", place.schema)
-        )
+
+@cache
+def _hand(database: str) -> psycopg.Connection[Any]:
+    """Stays open: connecting takes longer than emptying."""
+    return psycopg.connect(database, autocommit=True)
 
 
 @pytest.fixture

@@ -6,13 +6,14 @@ Nothing is forgotten: workers that were given up go on claiming, and tokens long
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 
 import pytest
 from hypothesis import Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from conformance.machine.keeping import Life
-from conftest import REDIS_KINDS, make_place
+from conftest import REDIS_KINDS, lent, make_place
 
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 # A failure is first shrunk, for up to five minutes, and then told.
@@ -25,7 +26,10 @@ SLOWLY = 40  # lives on PostgreSQL by day: there one takes a second
 def test_every_life_of_a_job_is_as_the_model_says(kind, tmp_path, request):
     phases = (Phase.reuse, Phase.generate, Phase.shrink)  # explaining would take longer than all the rest
     lives = SLOWLY if kind == "postgres" and not NIGHTLY else settings().max_examples
-    run_state_machine_as_test(
-        lambda: Life(make_place(kind, tmp_path, request)),
-        settings=settings(phases=phases, max_examples=lives),
-    )
+    with ExitStack() as living:
+
+        def life() -> Life:
+            living.close()  # the one before has ended
+            return Life(living.enter_context(lent(make_place(kind, tmp_path, request))))
+
+        run_state_machine_as_test(life, settings=settings(phases=phases, max_examples=lives))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,7 +49,7 @@ from conformance import (
     test_windows,
 )
 from conformance.kit import Place
-from conftest import make_place
+from conftest import lent, make_place
 
 MODULES = (
     test_cancel, test_claim, test_debounce, test_delete, test_enqueue, test_expire, test_feed, test_flows,
@@ -76,10 +78,14 @@ LEDGERS = os.environ.get("LEDGERS", "postgres").split(",")
 
 
 @pytest.fixture(params=LEDGERS)
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return ledgered(request.param, tmp_path, request)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    place = ledgered(request.param, tmp_path, request)
+    with lent(place) if "engine" in request.fixturenames else nullcontext(place) as found:
+        yield found
 
 
 @pytest.fixture(params=LEDGERS)
-def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    return ledgered(request.param, tmp_path, request)
+def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    place = ledgered(request.param, tmp_path, request)
+    with lent(place) if "make_engine" in request.fixturenames else nullcontext(place) as found:
+        yield found
