@@ -151,6 +151,16 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls to a server that is away are tried as often as ever, at once."""
+    from penstock.engines.postgres import database
+    from penstock.engines.redis import server
+
+    for module in (database, server):
+        monkeypatch.setattr(module, "PAUSE", 0.0)
+
+
+@pytest.fixture
 async def engine(place: Place, clock: FakeClock) -> AsyncIterator[Engine]:
     """A migrated and open engine on its own storage; time stands still."""
     with no_leaks():

@@ -57,6 +57,8 @@ from servers import PostgresServer, RedisServer, postgres_server
 
 __all__ = ["database_of_the_ledger", "engine_with_ledger", "redis_that_may_be_lost"]
 
+pytestmark = pytest.mark.usefixtures("hurried")
+
 # -- what is written when -------------------------------------------------------------------------------
 
 

@@ -40,6 +40,8 @@ from servers import RedisServer
 
 __all__ = ["database_of_the_ledger", "engine_with_ledger", "redis_that_may_be_lost"]
 
+pytestmark = pytest.mark.usefixtures("hurried")
+
 QUIET = Window("debounce", 60.0)
 FIRST, LATER = '{"v": 1}', '{"v": 2}'
 

@@ -47,6 +47,8 @@ from servers import RedisServer
 
 __all__ = ["database_of_the_ledger", "engine_with_ledger", "redis_that_may_be_lost"]
 
+pytestmark = pytest.mark.usefixtures("hurried")
+
 
 # -- what people have written ---------------------------------------------------------------------------
 

@@ -36,6 +36,8 @@ from servers import RedisServer
 
 __all__ = ["database_of_the_ledger", "engine_with_ledger"]
 
+pytestmark = pytest.mark.usefixtures("hurried")
+
 
 @pytest.fixture(scope="module", name="redis")
 def redis_with_snapshots() -> Iterator[RedisServer]:

@@ -176,7 +176,7 @@ async def test_a_process_is_ready_where_it_can_write(world: World) -> None:
 
 
 @pytest.mark.parametrize("place", ["postgres"], indirect=True)
-async def test_a_process_that_can_only_read_is_not_ready(place, world: World) -> None:
+async def test_a_process_that_can_only_read_is_not_ready(place, world: World, hurried: None) -> None:
     mark = "&" if "?" in place.address else "?"
     url = f"{place.address}{mark}options=-c%20default_transaction_read_only%3Don"
     async with Penstock(url, schema=place.schema) as app:

@@ -21,6 +21,7 @@ T = TypeVar("T")
 Connection: TypeAlias = Session
 
 TRIES = 5
+PAUSE = 0.05  # seconds; twice as long with every try
 # Behind a pooler a session belongs to nobody: there the limits are local to each transaction.
 _LIMITS = "select set_config('lock_timeout', '2s', true), set_config('statement_timeout', '15s', true)"
 # A plan that is made for any values does not know which of them are rare.
@@ -88,7 +89,7 @@ class Database:
                     raise
             except EngineUnavailable:
                 pass
-            await asyncio.sleep(0.05 * 2**tried * random.uniform(0.5, 1.5))
+            await asyncio.sleep(PAUSE * 2**tried * random.uniform(0.5, 1.5))
         return await self._once(work)
 
     async def _once(self, work: Callable[[Connection], Awaitable[T]]) -> T:

@@ -15,6 +15,7 @@ from penstock.model.errors import EngineError, EngineFull, EngineUnavailable, Ou
 
 CALL_SECONDS = 10.0
 TRIES = 5
+PAUSE = 0.05  # seconds; twice as long with every try
 _CROWD = 3  # how often a script may be unknown within one call, should somebody flush them all the time
 
 
@@ -58,7 +59,7 @@ class Server:
                     raise
             except EngineUnavailable:
                 pass
-            await asyncio.sleep(0.05 * 2**tried * random.uniform(0.5, 1.5))
+            await asyncio.sleep(PAUSE * 2**tried * random.uniform(0.5, 1.5))
         return await self._once(call, script)
 
     def call(self, verb: str, now: bytes, *arguments: bytes) -> bytes:
