@@ -70,14 +70,14 @@ dashboard-scale: $(VENV)/.dev ui ## Measure every page of the dashboard with 1 M
 test: $(VENV)/.dev ## Run the whole test suite (starts its own servers)
 	@tests/provision
 	@$(MAKE) --no-print-directory ui
-	$(BIN)/python -m pytest -q -n $(TESTERS)
+	$(BIN)/python -m pytest -q -n $(TESTERS) --dist worksteal
 
 acceptance: $(VENV)/.dev ## Run the acceptance tests on every engine, each on all of them
 	@$(MAKE) --no-print-directory ui
-	ACCEPTANCE=all $(BIN)/python -m pytest -q -n $(TESTERS) tests/acceptance
+	ACCEPTANCE=all $(BIN)/python -m pytest -q -n $(TESTERS) --dist worksteal tests/acceptance
 
 conformance: $(VENV)/.dev ## Run the engines' contract on every variant: SQLite in a file and in memory, PostgreSQL, Redis, Valkey
-	CONFORMANCE=all $(BIN)/python -m pytest -q -n $(TESTERS) tests/conformance
+	CONFORMANCE=all $(BIN)/python -m pytest -q -n $(TESTERS) --dist worksteal tests/conformance
 
 check: $(VENV)/.dev ## Format, lint, types, import contracts, generated docs
 	$(BIN)/ruff format --check .
