@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -24,6 +25,7 @@ from hypothesis import HealthCheck, settings
 from conformance.kit import Place, register
 from penstock.engine import Engine
 from penstock.model.clock import Clock, FakeClock
+from penstock.runtime.signals import ASKING_TO_END
 from servers import ask
 
 pytest.register_assert_rewrite("conformance.machine")  # before it is imported
@@ -143,6 +145,16 @@ def _empty(database: str, schema: str) -> None:
 def _hand(database: str) -> psycopg.Connection[Any]:
     """Stays open: connecting takes longer than emptying."""
     return psycopg.connect(database, autocommit=True)
+
+
+@pytest.fixture(autouse=True)
+def signals_as_before() -> Iterator[None]:
+    """A command that ran inside this process may leave signals ignored: what is started later inherits it."""
+    before = {number: signal.getsignal(number) for number in ASKING_TO_END}
+    yield
+    for number, handler in before.items():
+        if signal.getsignal(number) != handler:
+            signal.signal(number, handler)
 
 
 @pytest.fixture
