@@ -125,10 +125,14 @@ async def test_a_rate_of_a_key_names_the_key(world: World) -> None:
     @world.app.task(rate="1/min", rate_key="{tenant}")
     async def call(tenant: str) -> None: ...
 
-    jobs = [await call.aenqueue(tenant=tenant) for tenant in ("acme", "acme", "other")]
+    jobs = []
+    for tenant in ("acme", "acme", "other"):
+        jobs.append(await call.aenqueue(tenant=tenant))
+        world.clock.advance(1)  # of equal turns any may be first
     await world.hire()
     await world.declare()
-    await world.take()
+    [first] = await world.take()
+    assert first.id == jobs[0].id
     cause = await world.cause(jobs[1])
     assert (cause.because, cause.next) == (Because.RATE, "limits 'default>call'")
     assert "Key 'acme' of task 'call'" in cause.text
