@@ -196,3 +196,18 @@ async def test_closing_the_engine_ends_it(engine):
     await engine.close()
     async with asyncio.timeout(PATIENCE):
         await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def test_who_is_not_alive_any_more_takes_no_wake_up_from_the_living(make_engine):
+    gone, there = await make_engine(clock=None), await make_engine(clock=None)
+    await register(gone, ttl=0.3)
+    await register(there, "worker-2")
+    await has_looked(gone)
+    first = asyncio.create_task(gone.claim_next(want(), 600))
+    await asyncio.sleep(0.1)
+    second = asyncio.create_task(brought(there, worker="worker-2"))
+    await asyncio.sleep(0.4)
+    job_id = await put(there)
+    async with asyncio.timeout(PATIENCE):
+        assert [held.id for held in await second] == [job_id]
+        await asyncio.gather(first, return_exceptions=True)

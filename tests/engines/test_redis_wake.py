@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 
 import pytest
 
@@ -11,7 +13,7 @@ from engines.redis_kit import commands, fresh_engine
 from penstock.engines.redis.engine import RedisEngine
 from penstock.model.errors import OutcomeUnknown
 from penstock.model.states import State
-from servers import RedisServer, redis_server
+from servers import RedisServer, fresh_schema, redis_server
 
 PATIENCE = 20.0
 
@@ -228,3 +230,44 @@ async def test_a_claim_stands_also_where_somebody_has_left_a_wait_behind():
             job_id = await put(engine)
             async with asyncio.timeout(PATIENCE):
                 assert [held.id for held in (await standing).claims] == [job_id]
+
+
+async def test_a_server_that_does_not_let_us_end_a_wait_is_heard_all_the_same():
+    schema = fresh_schema()
+    with RedisServer() as server:
+        server.ask("ACL", "SETUSER", "ana", "on", ">hush", "~*", "+@all", "-client|unblock")
+        async with fresh_engine(url=f"redis://ana:hush@127.0.0.1:{server.port}", schema=schema) as engine:
+            await register(engine)
+            await listening(engine)
+            client = engine._bell._client
+            left = await wait(engine)
+            await blocked(server, 1)
+            left.cancel()
+            await asyncio.wait([left])
+            await claim(engine)
+            for _ in range(3):
+                standing = asyncio.create_task(engine.claim_next(want(), 600))
+                await asyncio.sleep(0.05)
+                job_id = await put(engine)
+                async with asyncio.timeout(PATIENCE):
+                    assert [held.id for held in (await standing).claims] == [job_id]
+            assert engine._bell._client == client, "the connection was given up"
+
+
+async def test_a_server_that_falls_silent_keeps_no_claim_for_long(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("penstock.engines.redis.bell.LATE", 0.1)
+    with RedisServer() as server:
+        async with fresh_engine(server) as engine:
+            await register(engine)
+            await listening(engine)
+            await claim(engine)
+            standing = asyncio.create_task(engine.claim_next(want(), 0.3))
+            await blocked(server, 1)
+            pid = int(server.info("server")["process_id"])
+            os.kill(pid, signal.SIGSTOP)
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    with pytest.raises(OutcomeUnknown):
+                        await standing
+            finally:
+                os.kill(pid, signal.SIGCONT)

@@ -105,7 +105,7 @@ async def test_plain_words_to_a_tls_port_are_unavailable_not_a_hang(tls_server):
 async def test_a_user_with_few_rights_is_enough():
     """What docs/redis.md tells to grant."""
     schema = fresh_schema()
-    rights = ["~{%s}:*" % schema, "+@all", "-@admin", "-@dangerous", "+info"]  # noqa: UP031
+    rights = ["~{%s}:*" % schema, "+@all", "-@admin", "-@dangerous", "+info", "+client|unblock"]  # noqa: UP031
     with RedisServer(appendonly="yes") as server:
         server.ask("ACL", "SETUSER", "ana", "on", ">hush", *rights)
         server.ask("SET", "theirs", "1")

@@ -190,3 +190,17 @@ async def test_a_job_that_comes_again_is_looked_for_from_when_its_end_is_written
     engine.held[0].set()
     await settling
     assert due == [3.0]
+
+
+async def test_ends_of_an_exchange_that_was_given_up_are_told_again(app: Penstock) -> None:
+    worker, engine, first = await with_one_settling(app, "hello")
+    first.cancel()
+    await asyncio.wait([first])
+    assert not worker._pump.told
+    again = asyncio.create_task(worker._pump.round())
+    while len(engine.held) < 2:
+        await asyncio.sleep(0)
+    await let_go(engine, again)
+    settles = [(args[0], more["again"]) for verb, args, more in engine.calls if verb == "settle"]
+    assert [(len(ends), told) for ends, told in settles] == [(SLOTS, True)]
+    assert worker._pump.told

@@ -12,6 +12,7 @@ from runtime_kit import Flaky, no_waiting  # noqa: F401 - fixtures
 
 from penstock import EngineUnavailable, OutcomeUnknown, Penstock, State
 from penstock.engine import Order, Orders
+from penstock.runtime.running import Stop
 from penstock.runtime.worker import Worker
 
 AWAY = EngineUnavailable("away")
@@ -66,6 +67,24 @@ async def test_a_worker_that_runs_something_claims_only_when_it_has_heard_of_wor
         await until_called(engine, "wait")
         assert engine.verbs() == ["claim", "claim", "wait"]
     await worker._drop_all()
+
+
+async def test_a_worker_listens_to_a_queue_again_as_soon_as_it_has_room_for_it(app: Penstock) -> None:
+    await app.tasks["held"].aenqueue()
+    worker, engine = await begin(app, slots=2)
+    async with listening(worker):
+        while not worker._pump.looked_empty:
+            await worker._pump.round()
+        await until_called(engine, "wait")
+        [running] = worker.executor.running.values()
+        worker.executor.stop(running, Stop.CANCEL)
+        await until_ended(worker)
+        pumping = asyncio.create_task(worker._pump.run())
+        await until_called(engine, "claim_next")
+        pumping.cancel()
+        await asyncio.wait([pumping])
+    [asked] = [args[0] for verb, args, _ in engine.calls if verb == "claim_next"]
+    assert asked.queues["narrow"] == 1
 
 
 async def test_a_claim_that_stands_is_no_exchange_under_way(app: Penstock) -> None:

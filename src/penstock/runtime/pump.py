@@ -112,6 +112,8 @@ class Pump:
         self._pace.ended(now)
         if claim.lane != claim.queue or claim.queue in self._limited:
             self._hear_of_work()  # its place is free: the call that says so may take the next
+        if self._options.queues.get(claim.queue) is not None:
+            self._hear_no_more()  # we did not listen for what there was no room for
         self._kick.set()
 
     def hand_back(self, claims: list[Claim]) -> None:
@@ -377,17 +379,18 @@ class Pump:
                 log.warning("settlement refused: job %s had passed on (token %s)", end.id, end.token)
 
     def _failed(self, error: EngineError, exchange: Exchange) -> None:
-        unknown = isinstance(error, OutcomeUnknown)
-        (self._doubtful if unknown or exchange.again else self._ends).extendleft(reversed(exchange.ends))
-        if unknown:
+        if isinstance(error, OutcomeUnknown):
             self._doubt(exchange)
+        else:
+            (self._doubtful if exchange.again else self._ends).extendleft(reversed(exchange.ends))
         if isinstance(error, EngineUnavailable | OutcomeUnknown):
             log.warning("the engine is not available: %s", error)
         else:
             log.error("the engine refused: %s", error)
 
     def _doubt(self, exchange: Exchange) -> None:
-        """Nobody knows what it has claimed."""
+        """Nobody knows what became of it."""
+        self._doubtful.extendleft(reversed(exchange.ends))
         if exchange.want is not None:
             self._lost_requests.append(exchange.want.request)
 

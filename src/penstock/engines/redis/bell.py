@@ -28,6 +28,7 @@ Ask: TypeAlias = Callable[..., Awaitable[Any]]
 POLL_SECONDS = 0.25  # while nothing can be heard
 POP_SECONDS = 60  # a pop that comes back proves that the connection works
 SHORTEST = 0.001  # seconds; none at all would be for ever
+LATE = 2.0  # seconds more, after which the answer to what was sent behind a pop is not awaited any longer
 OVERDUE = 5.0  # seconds more, after which it does not
 _FIRST_PAUSE = 0.1
 _LONGEST_PAUSE = 5.0
@@ -55,6 +56,7 @@ class Bell:
         self._popping: asyncio.Future[Any] | None = None
         self._behind: asyncio.Future[Any] | None = None  # the answer to what was sent behind the pop
         self._called = False  # whether the pop under way was asked to end
+        self._may_unblock = True  # as far as we know
         self._calls: set[asyncio.Task[None]] = set()
         self._pause = _FIRST_PAUSE
 
@@ -69,8 +71,11 @@ class Bell:
         A token goes to one of those who wait: it must not go to one that cannot use it. So of the queues
         given only those are listened to in which work was last looked for, where there are any.
         """
+        await self.wait_for(frozenset(queues) & self._looked_in or frozenset(queues), timeout)
+
+    async def wait_for(self, wanted: frozenset[str], timeout: float) -> None:
+        """`wait` for these and no others."""
         self._begin()
-        wanted = frozenset(queues) & self._looked_in or frozenset(queues)
         if self._hearing.has_news(wanted):
             self._hearing.look(wanted)  # told once: whoever does not look for work then is not told again
             return
@@ -79,7 +84,7 @@ class Bell:
         self._call_listener(wanted)
         await self._hearing.wait(wanted, timeout)
 
-    async def call(self, queues: Mapping[str, int], timeout: float, call: bytes) -> Any:
+    async def call(self, wanted: frozenset[str], timeout: float, call: bytes) -> Any:
         """The answer to a call that is carried out when one of the queues rings, or after `timeout` seconds.
 
         None where it was not sent: there is news already, others wait here too, or nothing can be heard.
@@ -87,14 +92,16 @@ class Bell:
         self._begin()
         if self._popping is not None and self._is_left_behind:
             await self._end_pop(self._popping)
-        wanted = frozenset(queue for queue, most in queues.items() if most > 0)
-        alone = self._popping is None and not self._hearing.waited_for
-        if self._wire is None or not alone or not wanted or self._hearing.has_news(wanted):
+        wire = self._wire
+        busy = self._popping is not None or not self._is_left_behind
+        if wire is None or busy or not wanted or self._hearing.has_news(wanted):
             return None
-        self.look(queues)
-        self._send_pop(self._wire, wanted, min(timeout, POP_SECONDS))
-        self._behind = self._wire.call(call)
+        self._hearing.look(wanted)
+        self._send_pop(wire, wanted, min(timeout, POP_SECONDS))
+        self._behind = wire.call(call)
         self._wanted.set()
+        # It may have been carried out all the same: what is silent must not keep a job for long.
+        over = asyncio.get_running_loop().call_later(min(timeout, POP_SECONDS) + LATE, wire.sever)
         try:
             return await self._behind
         except Lost as error:
@@ -103,6 +110,8 @@ class Bell:
             if error.code == failures.NO_SCRIPT:
                 raise UnknownScript from None
             raise failures.translate(error) from None
+        finally:
+            over.cancel()
 
     async def close(self) -> None:
         task, self._task = self._task, None
@@ -126,12 +135,18 @@ class Bell:
 
     async def _unblock(self, pop: int) -> None:
         """It is blocked on other queues: let it begin anew, with these too."""
-        try:
-            done = await self._ask(b"CLIENT", b"UNBLOCK", self._client)
-        except (EngineError, ServerError):
-            done = 0
-        if not done and pop == self._pops and self._wire is not None and self._listening:
+        if not await self._let_go() and pop == self._pops and self._wire is not None and self._listening:
             self._wire.sever()
+
+    async def _let_go(self) -> bool:
+        """Whether the server has ended the pop."""
+        try:
+            return bool(await self._ask(b"CLIENT", b"UNBLOCK", self._client))
+        except ServerError as error:
+            self._may_unblock = error.code != failures.NO_PERMISSION
+        except EngineError:
+            pass
+        return False
 
     @property
     def _is_left_behind(self) -> bool:
@@ -139,10 +154,10 @@ class Bell:
         return not self._hearing.waited_for and (self._behind is None or self._behind.done())
 
     async def _end_pop(self, popping: asyncio.Future[Any]) -> None:
-        """Make room for another."""
-        await self._unblock(self._pops)
-        await asyncio.wait([popping])
-        await asyncio.sleep(0)  # the listener hears of it first
+        """Make room for another, where the server lets us."""
+        if self._may_unblock and await self._let_go():
+            await asyncio.wait([popping], timeout=LATE)
+            await asyncio.sleep(0)  # the listener hears of it first
 
     # -- the listener -------------------------------------------------------------------------------------
     async def _run(self) -> None:
@@ -163,6 +178,7 @@ class Bell:
             self._client = await wire.call(frame(b"CLIENT", b"ID"))
             self._wire = wire
             self._hearing.hear_all()
+            await asyncio.sleep(0)  # who waited looks first
             while True:
                 await self._wanted.wait()
                 await self._pop(wire)
@@ -181,14 +197,15 @@ class Bell:
                 return
             popping = self._send_pop(wire, queues, POP_SECONDS)
         popped = await popping
-        behind, self._behind = self._behind, None
+        behind = self._behind
         self._popping, self._listening = None, frozenset()
         self._pause = _FIRST_PAUSE
-        if popped is None:
-            return
-        heard = self._hear(popped[0].removeprefix(self._prefix).decode())
-        if not heard and (behind is None or behind.cancelled()):
-            await wire.call(frame(b"RPUSH", *popped))  # nobody here waits for it any more: others may
+        heard = popped is not None and self._hear(popped[0].removeprefix(self._prefix).decode())
+        done = behind is not None and await _was_done(behind)
+        if self._behind is behind:
+            self._behind = None
+        if popped is not None and not (heard or done):
+            await wire.call(frame(b"RPUSH", *popped))  # nobody here has any use for it: others may
 
     def _send_pop(self, wire: Wire, queues: frozenset[str], seconds: float) -> asyncio.Future[Any]:
         self._listening, self._called = queues, False
@@ -203,3 +220,9 @@ class Bell:
             return False
         self._hearing.hear(queue)
         return True
+
+
+async def _was_done(call: asyncio.Future[Any]) -> bool:
+    """Whether somebody has the answer to it."""
+    await asyncio.wait([call])
+    return not call.cancelled() and call.exception() is None

@@ -113,14 +113,15 @@ class RedisEngine(Surveying, Schedules, Limits, Breakers, Notes, Watched):
 
     async def claim_next(self, want: Want, timeout: float) -> Claimed:
         wanted, now = Wanted(want), now_by(self._clock)
+        queues = frozenset(queue for queue, most in want.queues.items() if most > 0)
         if not now:  # a time that is told would be old by then
             call = self._server.call("claim", now, *wanted.arguments)
             try:
-                if (answer := await self._bell.call(want.queues, timeout, call)) is not None:
+                if (answer := await self._bell.call(queues, timeout, call)) is not None:
                     return self._claimed(want, wanted, answer)
             except UnknownScript:
                 return await self.claim(want)
-        await self.wait(list(want.queues), timeout)
+        await self._bell.wait_for(queues, timeout)
         return await self.claim(want)
 
     def _claimed(self, want: Want, wanted: Wanted, answer: list[Any]) -> Claimed:

@@ -24,6 +24,7 @@ ELSEWHERE = frozenset(
     {"MOVED", "ASK", "READONLY", "CLUSTERDOWN", "MASTERDOWN"}
 )  # this is not the server for us
 NO_SCRIPT = "NOSCRIPT"
+NO_PERMISSION = "NOPERM"
 
 
 def translate(error: ServerError) -> EngineError:

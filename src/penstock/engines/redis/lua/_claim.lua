@@ -238,14 +238,24 @@ local function take_round(want, lanes, fair, now)
   return dropped
 end
 
+-- Who takes nothing may have been rung for all the same: somebody else shall hear of it.
+local function pass_on(queues)
+  for queue in pairs(queues) do
+    if call('EXISTS', p .. 'lane:' .. queue) == 1 then ring(queue) end
+  end
+end
+
 -- `first` is where the want begins in ARGV:
 --   worker, request, limit, tokens (16 bytes each), tasks, free, then each queue and how many of it at most.
 -- Answers: '1' alive, '2' alive and the jobs not in order of rank, or '0' not; how many ids had no record; microseconds
 --   after which it is worth asking again, or ''; the fence; then id, base and what a rerun must tell, for each.
 local function claim(now, first)
   local want, rounds = read_want(first, now), 0
-  if not is_alive(want.worker, now) then return { '0', 0, '', '0' } end
-  if want.limit <= 0 or call('LPOS', p .. 'void:' .. want.worker, want.request) then return want.answer end
+  local alive = is_alive(want.worker, now)
+  if not alive or want.limit <= 0 or call('LPOS', p .. 'void:' .. want.worker, want.request) then
+    pass_on(want.most)
+    return alive and want.answer or { '0', 0, '', '0' }
+  end
   local lanes, fair = lanes_for(want.most, want.tasks)
   repeat
     local dropped = take_round(want, lanes, fair, now)
