@@ -37,6 +37,11 @@ class Place:
     schema: str = ""
     ledger: str | None = None  # the URL of a database beside Redis
 
+    @property
+    def remembers(self) -> bool:
+        """Whether pruned jobs go to a history. Redis alone has none: what is told goes with the record."""
+        return self.kind not in ("redis", "valkey")
+
     def engine(self, clock: Clock | None = None) -> Engine:
         """A new engine object on this storage, not opened; without a clock the engine's own judges."""
         options = {} if clock is None else {"clock": clock}

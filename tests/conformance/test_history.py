@@ -33,8 +33,7 @@ LONG = 86_400.0
 
 @pytest.fixture
 def remembers(place) -> bool:
-    """Redis has no history: the Record goes with the job's own."""
-    return place.kind not in ("redis", "valkey")
+    return place.remembers
 
 
 async def pruned(engine, *args, **more) -> str:

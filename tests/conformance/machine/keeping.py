@@ -175,9 +175,10 @@ class Life(Running):
     def delete(self, job_id: str) -> None:
         job = self.model.get(job_id)
         finished = job is not None and job.state.finished
-        assert self.run(self.engine.delete([job_id])) == finished
+        assert self.run(self.engine.delete([job_id])) == (finished or job_id in self.history)
         if finished:
             self.forget(job)
+        self.history.discard(job_id)
 
     def recover(self, job_id: str) -> None:
         new_id = make_id()

@@ -57,6 +57,7 @@ class Model(RuleBasedStateMachine):
         self.leases: dict[str, tuple[Claim, str, str]] = {}  # by token, from the beginning of time
         self.ever = [make_id()]  # every job there was, and one that never was
         self.dead: dict[str, Modelled] = {}  # not recovered
+        self.history: set[str] = set()  # of whom only the history tells
 
     def pick_job(self, nth: int, *states: State) -> str:
         """A job in one of these states, else any there ever was, else one that never was."""
@@ -98,6 +99,8 @@ class Model(RuleBasedStateMachine):
         del self.model[job.id]
         job.steps.clear()
         self.let_go(job, "record")
+        if self.place.remembers:
+            self.history.add(job.id)
 
     def add(self, new: NewJob, verb: str = "enqueue") -> Modelled:
         due = self.clock.now() + timedelta(seconds=delay_of(new))

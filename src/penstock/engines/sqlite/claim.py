@@ -26,6 +26,14 @@ class Lane(NamedTuple):
     queue: str
 
 
+class Front(NamedTuple):
+    """Those who are first in a lane, in order."""
+
+    queue: str
+    ranks: str  # a JSON list, as the ids
+    ids: str
+
+
 class Candidate(NamedTuple):
     rank: int
     id: str
@@ -76,22 +84,24 @@ def is_alive(session: Session, worker: str) -> bool:
 
 def _first(tx: Tx, want: Want) -> str:
     """The ids of those who are first, a JSON list."""
-    lanes_there = [*_lanes(tx, want)]
-    if len(lanes_there) == 1:
-        (lane,) = lanes_there
-        most = min(want.queues[lane.queue], want.limit)
-        ids: str = tx.rows("claim_first", (lane.name, tx.now, most))[0][0]
-        return ids
-    return json.dumps(_first_in_rank(_candidates(tx, want, lanes_there), want))
+    fronts = [front for lane in _lanes(tx, want) if (front := _front(tx, want, lane)).ids != "[]"]
+    if len(fronts) == 1:
+        return fronts[0].ids  # as most often, and nothing to compare with
+    return json.dumps(_first_in_rank(_candidates(fronts), want))
 
 
-def _candidates(tx: Tx, want: Want, lanes_there: Sequence[Lane]) -> list[Candidate]:
-    found: list[Candidate] = []
-    for lane in lanes_there:
-        most = min(want.queues[lane.queue], want.limit)
-        if most > 0:
-            first = _list(tx, "claim_lane", (lane.name, tx.now, most))
-            found += [Candidate(rank, job_id, lane.queue) for rank, job_id in first]
+def _front(tx: Tx, want: Want, lane: Lane) -> Front:
+    most = max(0, min(want.queues[lane.queue], want.limit))  # less than none would be all there are
+    ((ranks, ids),) = tx.rows("claim_first", (lane.name, tx.now, most))
+    return Front(lane.queue, ranks, ids)
+
+
+def _candidates(fronts: Sequence[Front]) -> list[Candidate]:
+    found = [
+        Candidate(rank, job_id, front.queue)
+        for front in fronts
+        for rank, job_id in zip(json.loads(front.ranks), json.loads(front.ids), strict=True)
+    ]
     found.sort()
     return found
 
@@ -137,5 +147,5 @@ def _free_keys(tx: Tx, claims: Sequence[Claim]) -> None:
 
 
 def _claim(values: Sequence[Any]) -> Claim:
-    _, *told, suspect, crashes, created_at, due_at, _ = values
-    return Claim._make((*told, bool(suspect), crashes, instant(created_at), instant(due_at), False))
+    suspect, crashes, created_at, due_at = values[13:17]
+    return Claim._make((*values[1:13], suspect != 0, crashes, instant(created_at), instant(due_at), False))

@@ -25,17 +25,12 @@ _ACTIVE, _COMPLETED = State.ACTIVE.value, State.COMPLETED.value
 def settle(tx: Tx, ends: Sequence[Settlement], want: Want | None, *, again: bool) -> Settled:
     """Settle, put in what follows, then claim."""
     done = _complete(tx, [end for end in ends if type(end.outcome) is Completed])
-    accepted = []
-    followers: list[NewJob] = []
-    for end in ends:
-        if type(end.outcome) is Completed:
-            held = (end.id, end.token) in done
-            done.discard((end.id, end.token))
-            followers += end.then if held else ()
-        else:
-            held = _end(tx, end)
-        accepted.append(held or (again and _had_ended(tx, end)))
-    if followers:
+    if len(done) == len(ends):
+        held = accepted = [True] * len(ends)  # as nearly always
+    else:
+        held = [_is_held(tx, end, done) for end in ends]
+        accepted = [now or (again and _had_ended(tx, end)) for end, now in zip(ends, held, strict=True)]
+    if followers := [job for end, now in zip(ends, held, strict=True) if now for job in _followers(end)]:
         enqueue(tx, followers, again=True)
     claimed = _next(tx, want)
     if claimed is None:
@@ -121,6 +116,19 @@ def _add(tx: Tx, ends: Iterable[Settlement]) -> None:
 
 def _kept(end: Settlement) -> int:
     return 1 if end.keep else 2 if end.remember else 0
+
+
+def _followers(end: Settlement) -> Sequence[NewJob]:
+    return end.then if type(end.outcome) is Completed else ()
+
+
+def _is_held(tx: Tx, end: Settlement, done: set[tuple[str, str]]) -> bool:
+    """Whether the run was its holder's to end, as it now has; once, however often it is told of."""
+    if type(end.outcome) is not Completed:
+        return _end(tx, end)
+    held = (end.id, end.token) in done
+    done.discard((end.id, end.token))
+    return held
 
 
 def _end(tx: Tx, end: Settlement) -> bool:
