@@ -196,12 +196,14 @@ class Bell:
                 self._wanted.clear()
                 return
             popping = self._send_pop(wire, queues, POP_SECONDS)
-        popped = await popping
         behind = self._behind
+        if behind is not None:
+            await asyncio.wait([behind])  # who asked has its job first: nobody else is in a hurry
+        popped = await popping
         self._popping, self._listening = None, frozenset()
         self._pause = _FIRST_PAUSE
         heard = popped is not None and self._hear(popped[0].removeprefix(self._prefix).decode())
-        done = behind is not None and await _was_done(behind)
+        done = behind is not None and _was_done(behind)
         if self._behind is behind:
             self._behind = None
         if popped is not None and not (heard or done):
@@ -222,7 +224,6 @@ class Bell:
         return True
 
 
-async def _was_done(call: asyncio.Future[Any]) -> bool:
+def _was_done(call: asyncio.Future[Any]) -> bool:
     """Whether somebody has the answer to it."""
-    await asyncio.wait([call])
     return not call.cancelled() and call.exception() is None

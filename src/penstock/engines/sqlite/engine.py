@@ -22,6 +22,7 @@ from penstock.engine import (
 from penstock.engines.sqlite import claim, effects, enqueue, operate, settle, steps, upkeep, workers
 from penstock.engines.sqlite.asked import Asked
 from penstock.engines.sqlite.declared import Declared
+from penstock.engines.sqlite.ends import Ends
 from penstock.engines.sqlite.failures import KnownId
 from penstock.engines.sqlite.kept import Kept
 from penstock.model.job import Enqueued, NewJob
@@ -56,7 +57,7 @@ class SqliteEngine(Asked, Declared, Kept):
         parts = self._current()
         parts.listen()
         marks = parts.wakes.marks(want.queues)
-        claimed = await parts.writer.run(lambda tx: claim.claim(tx, want))
+        claimed = (await parts.writer.run(lambda tx: claim.claim(tx, want))).read()
         parts.wakes.looked(want, claimed.claims, marks)
         return claimed
 
@@ -65,7 +66,8 @@ class SqliteEngine(Asked, Declared, Kept):
     ) -> Settled:
         parts = self._current()
         marks = parts.wakes.marks(want.queues if want else ())
-        settled = await parts.writer.run(lambda tx: settle.settle(tx, ends, want, again=again))
+        told = Ends(ends)
+        settled = (await parts.writer.run(lambda tx: settle.settle(tx, told, want, again=again))).read()
         if want:
             parts.wakes.looked(want, settled.claims, marks)
         return settled

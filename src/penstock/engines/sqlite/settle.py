@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from penstock.engine import Claimed, Settled, Settlement, Want
+from penstock.engine import Settled, Settlement, Want
 from penstock.engines.sqlite.claim import claim
 from penstock.engines.sqlite.ending import end_run, take_back
+from penstock.engines.sqlite.ends import Ends
 from penstock.engines.sqlite.enqueue import enqueue
+from penstock.engines.sqlite.haul import Haul
 from penstock.engines.sqlite.health import End, asked_for, tell
 from penstock.engines.sqlite.leave import look_after
 from penstock.engines.sqlite.session import Tx
@@ -22,26 +24,36 @@ from penstock.model.states import State
 _ACTIVE, _COMPLETED = State.ACTIVE.value, State.COMPLETED.value
 
 
-def settle(tx: Tx, ends: Sequence[Settlement], want: Want | None, *, again: bool) -> Settled:
+class Written(NamedTuple):
+    """What a settle came to; what it claimed is still to be read."""
+
+    accepted: list[bool]
+    haul: Haul | None  # None: the worker is not alive
+
+    def read(self) -> Settled:
+        if self.haul is None:
+            return Settled(self.accepted, [], expired=True)
+        claims, next_in, _ = self.haul.read()
+        return Settled(self.accepted, claims, next_in=next_in)
+
+
+def settle(tx: Tx, ends: Ends, want: Want | None, *, again: bool) -> Written:
     """Settle, put in what follows, then claim."""
-    done = _complete(tx, [end for end in ends if type(end.outcome) is Completed])
-    if len(done) == len(ends):
-        held = accepted = [True] * len(ends)  # as nearly always
+    done = _complete(tx, ends)
+    if len(done) == len(ends.all):
+        held = accepted = [True] * len(ends.all)  # as nearly always
     else:
-        held = [_is_held(tx, end, done) for end in ends]
-        accepted = [now or (again and _had_ended(tx, end)) for end, now in zip(ends, held, strict=True)]
-    if followers := [job for end, now in zip(ends, held, strict=True) if now for job in _followers(end)]:
+        held = [_is_held(tx, end, done) for end in ends.all]
+        accepted = [now or (again and _had_ended(tx, end)) for end, now in zip(ends.all, held, strict=True)]
+    if followers := [job for end, now in zip(ends.all, held, strict=True) if now for job in _followers(end)]:
         enqueue(tx, followers, again=True)
-    claimed = _next(tx, want)
-    if claimed is None:
-        return Settled(accepted, [], expired=True)
-    return Settled(accepted, claimed.claims, next_in=claimed.next_in)
+    return Written(accepted, _next(tx, want))
 
 
 def complete(tx: Tx, end: Settlement) -> bool:
     """Settle one run that completed, on a connection that may have settled none before."""
     tx.change("ends_create")
-    [accepted] = settle(tx, [end], None, again=False).accepted
+    [accepted] = settle(tx, Ends([end]), None, again=False).accepted
     return accepted
 
 
@@ -58,16 +70,19 @@ def release(tx: Tx, worker: str, request: str) -> int:
     return len(rows)
 
 
-def _complete(tx: Tx, ends: Sequence[Settlement]) -> set[tuple[str, str]]:
+def _complete(tx: Tx, ends: Ends) -> set[tuple[str, str]]:
     """Move completed jobs over, all at once; id and token of those that were the caller's.
 
     Each statement is one step whatever the number of rows: between steps the interpreter takes its lock back,
     and then the handlers could not run meanwhile.
     """
-    if not ends:
+    runs = ends.completed
+    if not runs:
         return set()
-    runs = {(end.id, end.token): end for end in ends}
-    _add(tx, runs.values())
+    if ends.plain is not None:
+        tx.change("ends_add_plain", (ends.plain,))
+    if ends.others is not None:
+        tx.change("ends_add", (ends.others,))
     counts = tx.rows("ends_count")
     accepted = set(runs)
     if sum([row["jobs"] for row in counts]) < len(runs):
@@ -81,11 +96,11 @@ def _complete(tx: Tx, ends: Sequence[Settlement]) -> set[tuple[str, str]]:
         tx.count(queue, _ACTIVE, lane, -n)
         if kept:
             tx.count(queue, _COMPLETED, lane, n)
-    if not all(end.keep for end in ends):
+    if not ends.all_kept:
         tx.change("ends_remember", (tx.now,))
         tx.change("ends_free_keys", (tx.now,))
     if watched:
-        healthy = {end.id: end.outcome.healthy for end in ends}
+        healthy = {end.id: end.outcome.healthy for end in runs.values()}
         tell(
             tx,
             [End(row["id"], row["queue"], row["lane"], healthy[row["id"]]) for row in tx.rows("ends_lanes")],
@@ -97,25 +112,6 @@ def _complete(tx: Tx, ends: Sequence[Settlement]) -> set[tuple[str, str]]:
         look_after(tx, dict(row), State.COMPLETED, keep=row["kept"])
     resolve(tx, [(row["id"], State.COMPLETED) for row in special if row["traits"] & FEEDS])
     return accepted
-
-
-def _add(tx: Tx, ends: Iterable[Settlement]) -> None:
-    """Put them where the statements find them. Most have nothing to say, and a list for each costs thrice."""
-    plain, others = [], []
-    for end in ends:
-        id_, token, outcome = end.id, end.token, end.outcome
-        if outcome.result is None and outcome.note is None and len(id_) == 36 and len(token) == 32:
-            plain.append(f"{id_}{token}{_kept(end)}{end.ran_for!r}")
-        else:
-            others.append((id_, token, outcome.result, outcome.note, end.ran_for, _kept(end)))
-    if plain:
-        tx.change("ends_add_plain", (json.dumps(plain, ensure_ascii=False),))
-    if others:
-        tx.change("ends_add", (json.dumps(others, ensure_ascii=False),))
-
-
-def _kept(end: Settlement) -> int:
-    return 1 if end.keep else 2 if end.remember else 0
 
 
 def _followers(end: Settlement) -> Sequence[NewJob]:
@@ -147,10 +143,10 @@ def _had_ended(tx: Tx, end: Settlement) -> bool:
     return bool(row["token"] == end.token and row["state"] != _ACTIVE)
 
 
-def _next(tx: Tx, want: Want | None) -> Claimed | None:
+def _next(tx: Tx, want: Want | None) -> Haul | None:
     """The next claims; None where the worker is not alive."""
     if want is None:
-        return Claimed([])
+        return Haul()
     try:
         return claim(tx, want)
     except WorkerExpired:
