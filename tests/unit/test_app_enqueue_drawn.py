@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import sys
+import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -106,3 +110,26 @@ async def test_who_is_cancelled_leaves_no_group_under_way() -> None:
         before = await waiting()
         assert 0 < before < 1_000
         assert await waiting() == before
+
+
+async def test_other_threads_get_their_turns_while_calls_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As SQLite's writer needs them. That threads are made to pass the interpreter on is out of the question."""
+    before = sys.getswitchinterval()
+    monkeypatch.setattr(gather, "DRAWN", 250)
+    had_its_turns = threading.Event()
+
+    def want_turns() -> None:
+        for _ in range(20):
+            time.sleep(0)
+        had_its_turns.set()
+
+    other = threading.Thread(target=want_turns)
+    sys.setswitchinterval(60)
+    try:
+        other.start()
+        source = itertools.takewhile(lambda _: not had_its_turns.is_set(), range(1_000_000))
+        drawn = sum([len(group) async for group in gather.drawn(source)])
+    finally:
+        sys.setswitchinterval(before)
+        other.join()
+    assert drawn < 1_000_000

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
 from itertools import islice
@@ -17,6 +19,7 @@ T = TypeVar("T")
 
 MAX_BATCH = 5_000
 DRAWN = 250  # calls that are made before the loop has its turn
+_MOMENT = 0.000_001  # seconds; the kernel makes some fifty times that of it
 MAX_BATCH_BYTES = 4 * 1_048_576
 UNKNOWN_RETRIES = 5
 FIRST_PAUSE = 0.05  # seconds before asking again after a lost reply; doubles each time
@@ -144,8 +147,19 @@ async def drawn(given: Iterable[T]) -> AsyncIterator[list[T]]:
             yield group
             group = []
         await asyncio.sleep(0)
+        _let_threads_in()
     if group:
         yield group
+
+
+def _let_threads_in() -> None:
+    """Pause so long that a thread which waits for the interpreter has it.
+
+    A loop that is never idle lets go of it now and then, but so briefly that nobody else gets hold of it; and
+    each time a thread that waits begins to wait anew. SQLite's writer would stand still until all were drawn.
+    """
+    if threading.active_count() > 1:
+        time.sleep(_MOMENT)
 
 
 def _fitting(jobs: Sequence[NewJob]) -> int:
