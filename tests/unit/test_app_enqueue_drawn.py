@@ -113,23 +113,24 @@ async def test_who_is_cancelled_leaves_no_group_under_way() -> None:
 
 
 async def test_other_threads_get_their_turns_while_calls_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As SQLite's writer needs them. That threads are made to pass the interpreter on is out of the question."""
-    before = sys.getswitchinterval()
+    """As SQLite's writer needs them; nobody is made to pass the interpreter on."""
     monkeypatch.setattr(gather, "DRAWN", 250)
-    had_its_turns = threading.Event()
+    begin, had_its_turns = threading.Event(), threading.Event()
 
-    def want_turns() -> None:
+    def take_turns() -> None:
+        begin.wait()
         for _ in range(20):
             time.sleep(0)
         had_its_turns.set()
 
-    other = threading.Thread(target=want_turns)
+    other, before = threading.Thread(target=take_turns), sys.getswitchinterval()
+    other.start()
     sys.setswitchinterval(60)
     try:
-        other.start()
-        source = itertools.takewhile(lambda _: not had_its_turns.is_set(), range(1_000_000))
+        begin.set()
+        source = itertools.takewhile(lambda _: not had_its_turns.is_set(), range(500_000))
         drawn = sum([len(group) async for group in gather.drawn(source)])
     finally:
         sys.setswitchinterval(before)
         other.join()
-    assert drawn < 1_000_000
+    assert drawn < 500_000
