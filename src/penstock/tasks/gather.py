@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 MAX_BATCH = 5_000
 DRAWN = 250  # calls that are made before the loop has its turn
-_MOMENT = 0.000_001  # seconds; the kernel makes some fifty times that of it
+MOMENT = 0.000_001  # seconds; the kernel makes some fifty times that of it
 MAX_BATCH_BYTES = 4 * 1_048_576
 UNKNOWN_RETRIES = 5
 FIRST_PAUSE = 0.05  # seconds before asking again after a lost reply; doubles each time
@@ -159,7 +159,7 @@ def _let_threads_in() -> None:
     each time a thread that waits begins to wait anew. SQLite's writer would stand still until all were drawn.
     """
     if threading.active_count() > 1:
-        time.sleep(_MOMENT)
+        time.sleep(MOMENT)
 
 
 def _fitting(jobs: Sequence[NewJob]) -> int:
