@@ -15,6 +15,7 @@ from engines.postgres_kit import ask, fresh_engine
 from penstock.engines.postgres import straight
 from penstock.engines.postgres.database import Call
 from penstock.engines.postgres.engine import PostgresEngine
+from penstock.engines.postgres.watch import Seat
 from penstock.model.errors import EngineError
 from penstock.model.states import State
 
@@ -157,6 +158,7 @@ async def test_a_line_that_is_lost_leaves_alone_whoever_gets_its_number_next() -
 
     class Session:
         pgconn = Lost()
+        seat = Seat()
 
     with ours, theirs:
         theirs.send(b"goodbye")

@@ -19,7 +19,7 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus, Format
 from psycopg.pq.abc import PGresult
 
-from penstock.engines.postgres.watch import Watch
+from penstock.engines.postgres.watch import Seat
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 
@@ -33,6 +33,16 @@ class Session(psycopg.AsyncConnection[Any]):
         super().__init__(*args, **kwargs)
         self.prepared: dict[str, bytes] = {}
         self.reader = Transformer(self)
+        self.seat = Seat()
+
+    async def wait(self, *args: Any, **kwargs: Any) -> Any:
+        """The driver's general way, for which it takes a place at the socket itself."""
+        self.seat.leave()
+        return await super().wait(*args, **kwargs)
+
+    async def close(self) -> None:
+        self.seat.leave()
+        await super().close()
 
 
 class Statement(NamedTuple):
@@ -47,7 +57,11 @@ async def query(session: Session, sql: str, values: dict[str, Any]) -> Rows:
     statement = _statement(sql)
     parameters = [None if (value := values[name]) is None else _encoded(value) for name in statement.names]
     name = session.prepared.get(sql) or await _prepare(session, sql, statement.text)
-    session.pgconn.send_query_prepared(name, parameters, result_format=Format.BINARY)
+    try:
+        session.pgconn.send_query_prepared(name, parameters, result_format=Format.BINARY)
+    except psycopg.Error:
+        session.seat.leave()  # libpq may have closed the socket
+        raise
     return _rows(session, await _answer(session))
 
 
@@ -98,7 +112,7 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
 
 async def _answer(session: Session) -> PGresult:
     """Send what is left to send, and read until the server says that the transaction is over."""
-    line = session.pgconn
+    line, seat = session.pgconn, session.seat
     over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     results: list[PGresult] = []
 
@@ -106,26 +120,26 @@ async def _answer(session: Session) -> PGresult:
         try:
             watch.write(bool(line.flush()))
             line.consume_input()
-            while watch.there and not line.is_busy():
+            while not line.is_busy():
                 if result := line.get_result():
                     results.append(result)
                 else:
-                    leave()
+                    seat.rest()
+                    if not over.done():
+                        over.set_result(None)
+                    return
         except psycopg.Error as error:
-            leave(error)
-
-    def leave(error: psycopg.Error | None = None) -> None:
-        watch.leave()
-        if not over.done():
-            over.set_exception(error) if error else over.set_result(None)
+            seat.leave()
+            if not over.done():
+                over.set_exception(error)
 
     unsent = bool(line.flush())
-    watch = Watch(line.socket, step)
+    watch = seat.begin(line.socket, step)
     try:
         watch.write(unsent)
         await over
     finally:
-        watch.leave()
+        seat.rest()
     for result in results:
         if result.status == ExecStatus.FATAL_ERROR:
             raise error_from_result(result)

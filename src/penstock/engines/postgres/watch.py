@@ -19,11 +19,12 @@ class Watch:
         self._step = step
         self._writing = False
         self.there = True
+        self.expectant = True  # there is more to come
         self._loop.add_reader(socket, self._ready)
 
     def _ready(self) -> None:
         self._step()
-        if self.there:
+        if self.there and self.expectant:
             # At a socket with an error uvloop calls once and never again, though there may be more to read.
             self._loop.remove_reader(self._socket)
             self._loop.add_reader(self._socket, self._ready)
@@ -41,3 +42,42 @@ class Watch:
             self.there = False
             self.write(False)
             self._loop.remove_reader(self._socket)
+
+
+class Seat:
+    """A place that is kept from call to call: to take and to leave one costs as much as to read an answer.
+
+    Between calls the server says nothing but goodbye. Then the place is left, and who takes the connection next
+    finds it unusable.
+    """
+
+    def __init__(self) -> None:
+        self._watch: Watch | None = None
+        self._step: Callable[[], None] | None = None
+
+    def begin(self, socket: int, step: Callable[[], None]) -> Watch:
+        """A call is under way: `step` is what is to be done whenever the socket is ready."""
+        self._step = step
+        if self._watch is None or not self._watch.there:
+            self._watch = Watch(socket, self._ready)
+        self._watch.expectant = True
+        return self._watch
+
+    def _ready(self) -> None:
+        if self._step is None:
+            self.leave()
+        else:
+            self._step()
+
+    def rest(self) -> None:
+        """The call is over."""
+        self._step = None
+        if self._watch is not None and self._watch.there:
+            self._watch.expectant = False
+            self._watch.write(False)
+
+    def leave(self) -> None:
+        """Somebody else reads here now, or the line is gone."""
+        self._step = None
+        if self._watch is not None:
+            self._watch.leave()
