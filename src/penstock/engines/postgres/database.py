@@ -54,6 +54,10 @@ class Database:
 
         return await self._try(work, repeatable)
 
+    async def tell(self, sql: str, parameters: Sequence[bytes | None]) -> None:
+        """One statement that has no answer but that it was done; only where sessions are ours."""
+        await self._try(lambda connection: straight.send(connection, sql, parameters), repeatable=False)
+
     async def records(self, call: Call, *, for_these_values: bool = False) -> list[dict[str, Any]]:
         """The rows of a query by the names of their columns; where asked for, by a plan of its own."""
         calls = [Call(_FOR_THESE_VALUES, {}), call] if for_these_values else [call]
@@ -93,19 +97,21 @@ class Database:
         return await self._once(work)
 
     async def _once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        async with self.pool.connection() as connection:
-            try:
-                return await work(connection)
-            except psycopg.Error as error:
-                lost = failures.is_lost(error, connection.broken)
-                problem = failures.translate(error, lost=lost)
-                if error.sqlstate in failures.NOT_OUR_SESSION:
-                    self.pool.ours = False
-                    log.warning("a pooler mixes up sessions, nothing is prepared any more: %s", error)
-                if error.sqlstate in {failures.READ_ONLY, *failures.NOT_OUR_SESSION}:
-                    await connection.close()
-                    await self.pool.drop_idle()
-                raise problem from error
+        connection = await self.pool.take()
+        try:
+            return await work(connection)
+        except psycopg.Error as error:
+            lost = failures.is_lost(error, connection.broken)
+            problem = failures.translate(error, lost=lost)
+            if error.sqlstate in failures.NOT_OUR_SESSION:
+                self.pool.ours = False
+                log.warning("a pooler mixes up sessions, nothing is prepared any more: %s", error)
+            if error.sqlstate in {failures.READ_ONLY, *failures.NOT_OUR_SESSION}:
+                await connection.close()
+                await self.pool.drop_idle()
+            raise problem from error
+        finally:
+            await self.pool.give_back(connection)
 
 
 async def _pipelined(connection: Connection, calls: Sequence[Call]) -> list[psycopg.AsyncCursor[Any]]:

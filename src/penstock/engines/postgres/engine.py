@@ -90,9 +90,13 @@ class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, 
             return await self._enqueue(jobs, again=True)
 
     async def _enqueue(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
+        now = self._clock.now()
+        if len(jobs) == 1 and not again and self._pool.ours and enqueue.is_bare(jobs[0]):
+            await self._database.tell(self._sql["enqueue_plain"], enqueue.bare_values(jobs[0], now))
+            return [Enqueued(jobs[0].id, State.WAITING, False)]
         if not again and len(jobs) >= enqueue.COPY_FROM and all(map(enqueue.is_plain, jobs)):
             return await self._database.transact(lambda c: self._enqueue_by_copy(c, jobs), repeatable=False)
-        plan = enqueue.plan(self.schema, jobs, again=again, now=self._clock.now())
+        plan = enqueue.plan(self.schema, jobs, again=again, now=now)
         (rows,) = await self._database.run(Call(plan.sql, plan.values), repeatable=False)
         return plan.decode(rows)
 

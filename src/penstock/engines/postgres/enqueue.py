@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeAlias
 
 from penstock.engines.postgres.catalog import catalog
 from penstock.engines.postgres.database import Connection
 from penstock.engines.postgres.new_jobs import as_json, decode
-from penstock.engines.postgres.straight import Rows
+from penstock.engines.postgres.straight import Rows, encoded
 from penstock.model.job import RECORD, Enqueued, NewJob
 from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State
@@ -36,6 +37,32 @@ def plan(schema: str, jobs: Sequence[NewJob], *, again: bool = False, now: datet
         return Plan(catalog(schema)["enqueue_one"], _values(jobs[0]) | {"now": now}, decode)
     values = {"jobs": as_json(jobs), "again": again, "now": now}
     return Plan(catalog(schema)["enqueue"], values, decode)
+
+
+def is_bare(job: NewJob) -> bool:
+    """Whether it has nothing but a payload and is due at once, as most that come alone."""
+    return (
+        job.key == job.id
+        and not job.unique
+        and job.delay <= 0
+        and job.options is None
+        and job.owner is None
+        and job.expire_after is None
+        and job.ties is None
+        and job.lane in (None, job.queue)
+    )
+
+
+def bare_values(job: NewJob, now: datetime | None) -> tuple[bytes | None, ...]:
+    """The values of `enqueue_plain`."""
+    shared = _shared_values(job.queue, job.task, int(job.priority), job.max_attempts)
+    return (encoded(job.id), encoded(job.args), *shared, None if now is None else encoded(now))
+
+
+@lru_cache(1_024)
+def _shared_values(*values: str | int) -> tuple[bytes, ...]:
+    """What the jobs of a task mostly share."""
+    return tuple(map(encoded, values))
 
 
 def _values(job: NewJob) -> dict[str, Any]:

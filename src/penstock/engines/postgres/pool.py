@@ -109,12 +109,8 @@ class Pool:
         await session.set_isolation_level(ISOLATION)
         return session
 
-    def connection(self) -> Turn:
-        """A connection for one call, which is severed when the call overruns its time."""
-        return Turn(self)
-
     async def take(self) -> Session:
-        """Wait for a connection: `give_back` it."""
+        """Wait for a connection for one call, and `give_back` it: one that takes too long is severed."""
         self._check_process()
         await self._wait_for_turn()
         try:
@@ -161,22 +157,6 @@ class Pool:
                 return connection
             await connection.close()
         return await self.connect()
-
-
-class Turn:
-    """While it is entered, a connection of the pool is its own."""
-
-    __slots__ = ("_pool", "_session")
-
-    def __init__(self, pool: Pool) -> None:
-        self._pool = pool
-
-    async def __aenter__(self) -> Session:
-        self._session = await self._pool.take()
-        return self._session
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._pool.give_back(self._session)
 
 
 class Overruns:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
@@ -54,15 +54,20 @@ class Statement(NamedTuple):
 
 async def query(session: Session, sql: str, values: dict[str, Any]) -> Rows:
     """The rows of one statement, in a transaction of its own."""
-    statement = _statement(sql)
-    parameters = [None if (value := values[name]) is None else _encoded(value) for name in statement.names]
-    name = session.prepared.get(sql) or await _prepare(session, sql, statement.text)
+    names = _statement(sql).names
+    parameters = [None if (value := values[name]) is None else encoded(value) for name in names]
+    return _rows(session, await send(session, sql, parameters))
+
+
+async def send(session: Session, sql: str, parameters: Sequence[bytes | None]) -> PGresult:
+    """The answer to one statement, in a transaction of its own; its values in the order of their names."""
+    name = session.prepared.get(sql) or await _prepare(session, sql, _statement(sql).text)
     try:
         session.pgconn.send_query_prepared(name, parameters, result_format=Format.BINARY)
     except psycopg.Error:
         session.seat.leave()  # libpq may have closed the socket
         raise
-    return _rows(session, await _answer(session))
+    return await _answer(session)
 
 
 async def _prepare(session: Session, sql: str, text: bytes) -> bytes:
@@ -84,7 +89,8 @@ def _statement(sql: str) -> Statement:
     return Statement(text.replace("%%", "%").encode(), names)
 
 
-def _encoded(value: Any) -> bytes:
+def encoded(value: Any) -> bytes:
+    """A value as text."""
     raw = (value if type(value) is str else _TEXTS[type(value)](value)).encode()
     if b"\0" in raw:  # where libpq would take the value to end
         raise psycopg.DataError("PostgreSQL text cannot hold NUL bytes")

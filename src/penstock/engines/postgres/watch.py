@@ -47,8 +47,8 @@ class Watch:
 class Seat:
     """A place that is kept from call to call: to take and to leave one costs as much as to read an answer.
 
-    Between calls the server says nothing but goodbye. Then the place is left, and who takes the connection next
-    finds it unusable.
+    Between calls the server says nothing but goodbye. Then the place is left, and who takes the connection
+    next finds it unusable.
     """
 
     def __init__(self) -> None:
