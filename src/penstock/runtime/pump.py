@@ -29,7 +29,7 @@ log = logging.getLogger("penstock.worker")
 
 MAX_UNSETTLED = 5_000  # ended but not acknowledged; beyond it nothing new is claimed
 EXCHANGES = 2  # at once: while the engine writes one, the handlers fill the next
-WORTH_ANOTHER = 300  # ends that go beside an exchange under way; fewer wait for its answer
+WORTH_ANOTHER = 450  # ends that go beside an exchange under way; fewer wait for its answer
 POLL = 5.0  # seconds between looks at the queues when no wake-up comes
 
 
