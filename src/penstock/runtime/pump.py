@@ -340,15 +340,9 @@ class Pump:
             raise
 
     def _succeeded(self, exchange: Exchange, settled: Settled) -> None:
-        self._account.settled(exchange.ends, settled.accepted)
-        self._board.end_all([end.token for end in exchange.ends])
-        if not all(settled.accepted):
-            self._refused(exchange.ends, settled.accepted)
-        self._tell_of_delays(exchange.ends)
-        self.settled += len(exchange.ends)
+        if exchange.ends:
+            self._written(exchange, settled)
         self.expired = self.expired or settled.expired
-        if self.thorough and exchange.ends and exchange.want is None:
-            self._hear_of_work()
         if exchange.want is not None:
             self.next_in = settled.next_in
             if settled.claims:
@@ -357,6 +351,16 @@ class Pump:
                 self._take_on(settled.claims)
             elif exchange.news == self._news:
                 self._looked_empty.set()
+
+    def _written(self, exchange: Exchange, settled: Settled) -> None:
+        self._account.settled(exchange.ends, settled.accepted)
+        self._board.end_all([end.token for end in exchange.ends])
+        if not all(settled.accepted):
+            self._refused(exchange.ends, settled.accepted)
+        self._tell_of_delays(exchange.ends)
+        self.settled += len(exchange.ends)
+        if self.thorough and exchange.want is None:
+            self._hear_of_work()
 
     def _take_on(self, claims: list[Claim]) -> None:
         if self._board.lost():

@@ -88,14 +88,12 @@ local function candidates(lanes, most, limit)
   return merged(open, most, limit)
 end
 
--- What follows the token in the run of a job that is claimed for the first time: the same for all of a kind.
 local function tail_of(base, want)
   local low, high = byte(base, 23, 24)
   local name = sub(base, 17, 24 + low + 256 * high)
   local tail = want.tails[name]
   if not tail then
-    tail = sub(name, 1, 1) .. sub(name, 7, 8) .. struct.pack('<BBH', #want.worker, #want.request, 0) .. sub(name, 9)
-      .. want.worker .. want.request
+    tail = run_tail(base, want.worker, want.request)
     want.tails[name] = tail
   end
   return tail
@@ -213,7 +211,7 @@ local function read_want(first, now)
     worker = worker, request = request, limit = tonumber(ARGV[first + 2]), tokens = ARGV[first + 3],
     tasks = ARGV[first + 4], free = tonumber(ARGV[first + 5]), most = {}, taken = 0, lost = 0, answer = { '1', 0, '', '0' },
     ids = {}, runs = {}, tails = {},
-    head = sub(struct.pack(RUN, 'a', 0, 0, 0, 1, 0, 0, 0, now, now, NOBODY, 0, 0, 0, 0, 0), 1, 48),
+    head = run_head(now),
   }
   for i = first + 6, #ARGV, 2 do
     local most = tonumber(ARGV[i + 1])

@@ -3,6 +3,8 @@
 -- KEYS 1 prefix
 -- ARGV 1 now or ''; 2… the want, see `claim` in _claim.lua
 -- Returns as `claim` there
+--@ _first_run
+--@ _lone
 --@ _keys
 --@ _base
 --@ _run

@@ -14,6 +14,7 @@
 --@ _limited
 --@ _long_way
 --@ _complete
+--@ _first_run
 --@ _claim
 local now, want_at = time_of(ARGV[1]), 7 + tonumber(ARGV[6])
 local function follow() end

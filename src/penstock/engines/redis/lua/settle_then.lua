@@ -20,6 +20,7 @@
 --@ _exits
 local function long_way() return exits end
 --@ _complete
+--@ _first_run
 --@ _claim
 --@ _group
 --@ _insert
