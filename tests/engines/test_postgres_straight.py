@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -15,6 +15,7 @@ from engines.postgres_kit import ask, fresh_engine
 from penstock.engines.postgres import straight
 from penstock.engines.postgres.database import Call
 from penstock.engines.postgres.engine import PostgresEngine
+from penstock.engines.postgres.pool import Pool
 from penstock.engines.postgres.watch import Seat
 from penstock.model.errors import EngineError
 from penstock.model.states import State
@@ -166,3 +167,42 @@ async def test_a_line_that_is_lost_leaves_alone_whoever_gets_its_number_next() -
             await straight._answer(Session())  # type: ignore[arg-type]
         await asyncio.wait_for(heard.wait(), 20)
         loop.remove_reader(ours.fileno())
+
+
+@pytest.mark.parametrize("more", [{}, {"owner": "ana"}])
+async def test_an_enqueue_survives_a_pooler_whose_sessions_others_have_prepared(
+    monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
+) -> None:
+    dial = Pool._dial
+
+    async def shared(self: Pool, settings: str) -> straight.Session:
+        session = await dial(self, settings)
+        for number in range(2):
+            await session.execute(f"prepare penstock_{number} as select 1")
+        return session
+
+    async with fresh_engine() as engine:
+        await engine.enqueue([new()])
+        await engine._pool.drop_idle()
+        monkeypatch.setattr(Pool, "_dial", shared)
+        await engine.enqueue([new(**more)])
+        assert engine._pool.ours is False
+        assert await counts(engine) == {State.WAITING: 2}
+
+
+@pytest.mark.parametrize("more", [{}, {"owner": "ana"}])
+async def test_what_the_driver_refuses_is_told_as_an_error_of_the_engine(more: dict[str, Any]) -> None:
+    async with fresh_engine() as engine:
+        await engine.enqueue([new()])
+        with pytest.raises(EngineError, match="NUL"):
+            await engine.enqueue([new(args="a\0b", **more)])
+
+
+@pytest.mark.parametrize("more", [{}, {"owner": "ana"}])
+async def test_a_delay_that_has_passed_counts_from_then(more: dict[str, Any]) -> None:
+    async with fresh_engine() as engine:
+        job = new(delay=-60.0, **more)
+        await engine.enqueue([job])
+        stored = await engine.get(job.id)
+        assert stored is not None
+        assert stored.due_at - stored.created_at == timedelta(seconds=-60)

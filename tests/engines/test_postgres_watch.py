@@ -10,7 +10,8 @@ from collections.abc import Callable
 import pytest
 import uvloop
 
-from penstock.engines.postgres.watch import Watch
+from penstock.engines.postgres.straight import Session
+from penstock.engines.postgres.watch import Seat, Watch
 
 LOOPS = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 Loop = Callable[[], asyncio.AbstractEventLoop]
@@ -67,3 +68,48 @@ def test_a_place_that_was_left_is_not_taken_from_the_next_one(loop: Loop) -> Non
 
     with asyncio.Runner(loop_factory=loop) as runner:
         runner.run(asyncio.wait_for(run(), 20))
+
+
+def test_a_seat_is_taken_anew_on_another_loop() -> None:
+    ours, theirs = socket.socketpair()
+    seat = Seat()
+
+    async def hear() -> None:
+        heard: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        seat.begin(ours.fileno(), lambda: heard.set_result(ours.recv(9)))
+        theirs.send(b"hello")
+        assert await asyncio.wait_for(heard, 5) == b"hello"
+        seat.rest()
+
+    with ours, theirs:
+        for _ in range(2):
+            with asyncio.Runner() as runner:
+                runner.run(hear())
+
+
+@LOOPS
+def test_a_word_between_two_calls_ends_the_seat(loop: Loop) -> None:
+    async def run() -> None:
+        ours, theirs = socket.socketpair()
+        seat, heard = Seat(), asyncio.Event()
+        with ours, theirs:
+            watch = seat.begin(ours.fileno(), heard.set)
+            seat.rest()
+            theirs.send(b"goodbye")
+            while watch.there:
+                await asyncio.sleep(0)
+            assert not heard.is_set()
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(asyncio.wait_for(run(), 20))
+
+
+async def test_a_session_that_is_dropped_leaves_no_reader_behind() -> None:
+    ours, theirs = socket.socketpair()
+    loop, heard = asyncio.get_running_loop(), asyncio.Event()
+    with ours, theirs:
+        session = Session.__new__(Session)
+        session.seat = Seat()
+        session.seat.begin(ours.fileno(), heard.set)
+        del session
+        assert not loop.remove_reader(ours.fileno())

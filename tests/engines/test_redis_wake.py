@@ -190,6 +190,27 @@ async def test_a_claim_that_stands_is_carried_out_as_the_job_comes():
                 assert await standing == [job_id]
 
 
+async def test_who_asks_again_the_moment_it_was_answered_stands_at_once():
+    with RedisServer() as server:
+        async with fresh_engine(server) as engine:
+            await register(engine)
+            await listening(engine)
+            for number in range(1, 4):
+                claiming = asyncio.create_task(_claim_twice(engine))
+                await blocked(server, 1)
+                await put(engine)
+                await blocked(server, 1)
+                await put(engine)
+                async with asyncio.timeout(PATIENCE):
+                    assert await claiming == 2
+                assert commands(server)["blpop"] == 2 * number
+        assert "client|unblock" not in commands(server)
+
+
+async def _claim_twice(engine: RedisEngine) -> int:
+    return sum([len((await engine.claim_next(want(limit=1), 600)).claims) for _ in range(2)])
+
+
 async def test_a_claim_that_stands_when_the_scripts_are_forgotten_brings_its_job():
     with RedisServer() as server:
         async with fresh_engine(server) as engine:

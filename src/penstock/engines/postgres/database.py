@@ -54,9 +54,18 @@ class Database:
 
         return await self._try(work, repeatable)
 
-    async def tell(self, sql: str, parameters: Sequence[bytes | None]) -> None:
-        """One statement that has no answer but that it was done; only where sessions are ours."""
-        await self._try(lambda connection: straight.send(connection, sql, parameters), repeatable=False)
+    async def tell(
+        self, sql: str, values: Callable[[], Sequence[bytes | None]], otherwise: Callable[[], Call]
+    ) -> None:
+        """One statement that has no answer but that it was done; `otherwise` where sessions are not ours."""
+
+        async def work(connection: Connection) -> None:
+            if self.pool.ours:
+                await straight.send(connection, sql, values())
+            else:
+                await _pipelined(connection, [otherwise()])
+
+        await self._try(work, repeatable=False)
 
     async def records(self, call: Call, *, for_these_values: bool = False) -> list[dict[str, Any]]:
         """The rows of a query by the names of their columns; where asked for, by a plan of its own."""

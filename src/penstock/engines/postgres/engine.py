@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from penstock.engine import (
     SERIES_KEPT,
@@ -91,14 +92,21 @@ class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, 
 
     async def _enqueue(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
         now = self._clock.now()
-        if len(jobs) == 1 and not again and self._pool.ours and enqueue.is_bare(jobs[0]):
-            await self._database.tell(self._sql["enqueue_plain"], enqueue.bare_values(jobs[0], now))
-            return [Enqueued(jobs[0].id, State.WAITING, False)]
+        if len(jobs) == 1 and not again and enqueue.is_bare(jobs[0]):
+            return [await self._enqueue_bare(jobs[0], now)]
         if not again and len(jobs) >= enqueue.COPY_FROM and all(map(enqueue.is_plain, jobs)):
             return await self._database.transact(lambda c: self._enqueue_by_copy(c, jobs), repeatable=False)
         plan = enqueue.plan(self.schema, jobs, again=again, now=now)
         (rows,) = await self._database.run(Call(plan.sql, plan.values), repeatable=False)
         return plan.decode(rows)
+
+    async def _enqueue_bare(self, job: NewJob, now: datetime | None) -> Enqueued:
+        await self._database.tell(
+            self._sql["enqueue_plain"],
+            lambda: enqueue.bare_values(job, now),
+            lambda: Call(*enqueue.plan(self.schema, [job], now=now)[:2]),
+        )
+        return Enqueued(job.id, State.WAITING, False)
 
     async def _enqueue_by_copy(self, connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueued]:
         ((now,),) = await query(connection, Call(self._sql["clock"], {"now": self._clock.now()}))

@@ -44,7 +44,7 @@ def is_bare(job: NewJob) -> bool:
     return (
         job.key == job.id
         and not job.unique
-        and job.delay <= 0
+        and job.delay == 0
         and job.options is None
         and job.owner is None
         and job.expire_after is None

@@ -30,10 +30,10 @@ class Session(psycopg.AsyncConnection[Any]):
     """A connection that knows which statements it has prepared, and under which names."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.seat = Seat()
         super().__init__(*args, **kwargs)
         self.prepared: dict[str, bytes] = {}
         self.reader = Transformer(self)
-        self.seat = Seat()
 
     async def wait(self, *args: Any, **kwargs: Any) -> Any:
         """The driver's general way, for which it takes a place at the socket itself."""
@@ -43,6 +43,10 @@ class Session(psycopg.AsyncConnection[Any]):
     async def close(self) -> None:
         self.seat.leave()
         await super().close()
+
+    def __del__(self, *_: Any) -> None:
+        self.seat.leave()  # with it goes its socket, whose number the next one gets
+        super().__del__()
 
 
 class Statement(NamedTuple):

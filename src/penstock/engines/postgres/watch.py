@@ -29,6 +29,11 @@ class Watch:
             self._loop.remove_reader(self._socket)
             self._loop.add_reader(self._socket, self._ready)
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it is called by the loop that runs now."""
+        return self.there and self._loop is asyncio.get_running_loop()
+
     def write(self, wanted: bool) -> None:
         """Whether to be called when the socket can be written, too."""
         if wanted and not self._writing:
@@ -57,10 +62,10 @@ class Seat:
 
     def begin(self, socket: int, step: Callable[[], None]) -> Watch:
         """A call is under way: `step` is what is to be done whenever the socket is ready."""
-        self._step = step
-        if self._watch is None or not self._watch.there:
+        if self._watch is None or not self._watch.is_here:
+            self.leave()
             self._watch = Watch(socket, self._ready)
-        self._watch.expectant = True
+        self._step, self._watch.expectant = step, True
         return self._watch
 
     def _ready(self) -> None:

@@ -90,6 +90,8 @@ class Bell:
         None where it was not sent: there is news already, others wait here too, or nothing can be heard.
         """
         self._begin()
+        if self._popping is not None and self._popping.done():
+            self._popping, self._listening = None, frozenset()  # the listener has not come to it yet
         if self._popping is not None and self._is_left_behind:
             await self._end_pop(self._popping)
         wire = self._wire
@@ -200,7 +202,8 @@ class Bell:
         if behind is not None:
             await asyncio.wait([behind])  # who asked has its job first: nobody else is in a hurry
         popped = await popping
-        self._popping, self._listening = None, frozenset()
+        if self._popping is popping:
+            self._popping, self._listening = None, frozenset()
         self._pause = _FIRST_PAUSE
         heard = popped is not None and self._hear(popped[0].removeprefix(self._prefix).decode())
         done = behind is not None and _was_done(behind)
