@@ -106,7 +106,7 @@ class Database:
         return await self._once(work)
 
     async def _once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        connection = await self.pool.take()
+        connection = self.pool.take_idle() or await self.pool.take()
         try:
             return await work(connection)
         except psycopg.Error as error:
@@ -120,7 +120,8 @@ class Database:
                 await self.pool.drop_idle()
             raise problem from error
         finally:
-            await self.pool.give_back(connection)
+            if (closing := self.pool.give_back(connection)) is not None:
+                await closing
 
 
 async def _pipelined(connection: Connection, calls: Sequence[Call]) -> list[psycopg.AsyncCursor[Any]]:

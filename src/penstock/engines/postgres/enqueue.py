@@ -55,8 +55,9 @@ def is_bare(job: NewJob) -> bool:
 
 def bare_values(job: NewJob, now: datetime | None) -> tuple[bytes | None, ...]:
     """The values of `enqueue_plain`."""
-    shared = _shared_values(job.queue, job.task, int(job.priority), job.max_attempts)
-    return (encoded(job.id), encoded(job.args), *shared, None if now is None else encoded(now))
+    queue, task, priority, attempts = _shared_values(job.queue, job.task, int(job.priority), job.max_attempts)
+    due = None if now is None else encoded(now)
+    return (encoded(job.id), queue, task, encoded(job.args), priority, attempts, due)
 
 
 @lru_cache(1_024)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import select
 import socket
+from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Any
 
@@ -45,7 +46,7 @@ class Pool:
     def __init__(self, url: str, size: int) -> None:
         self._options = options_of(url)
         self._size = size
-        self._free = asyncio.Semaphore(size)
+        self._free = Places(size)
         self._idle: list[Session] = []
         self._overruns = Overruns()
         self._pid: int | None = None
@@ -109,6 +110,15 @@ class Pool:
         await session.set_isolation_level(ISOLATION)
         return session
 
+    def take_idle(self) -> Session | None:
+        """A connection that lies ready, for one call; None where `take` has to wait, or to make one."""
+        self._check_process()
+        if not self._idle or not self._idle[-1].is_usable or not self._free.take():
+            return None
+        connection = self._idle.pop()
+        self._overruns.begin(connection, CALL_SECONDS)
+        return connection
+
     async def take(self) -> Session:
         """Wait for a connection for one call, and `give_back` it: one that takes too long is severed."""
         self._check_process()
@@ -121,14 +131,18 @@ class Pool:
         self._overruns.begin(connection, CALL_SECONDS)
         return connection
 
-    async def give_back(self, connection: Session) -> None:
+    def give_back(self, connection: Session) -> Awaitable[None] | None:
+        """The call is over; what is left to be awaited, where the connection cannot be used again."""
         self._overruns.end(connection)
+        if self._pid != os.getpid() or connection.pgconn.transaction_status != TransactionStatus.IDLE:
+            return self._close(connection)
+        self._idle.append(connection)
+        self._free.release()
+        return None
+
+    async def _close(self, connection: Session) -> None:
         try:
-            open_here = self._pid == os.getpid()
-            if open_here and connection.pgconn.transaction_status == TransactionStatus.IDLE:
-                self._idle.append(connection)
-            else:
-                await connection.close()
+            await connection.close()
         finally:
             self._free.release()
 
@@ -139,8 +153,7 @@ class Pool:
             raise EngineError("this engine was opened in another process; after fork, open a new one")
 
     async def _wait_for_turn(self) -> None:
-        if not self._free.locked():
-            await self._free.acquire()
+        if self._free.take():
             return
         try:
             async with asyncio.timeout(CALL_SECONDS):
@@ -153,10 +166,21 @@ class Pool:
     async def _idle_or_new(self) -> Session:
         while self._idle:
             connection = self._idle.pop()
-            if usable(connection):
+            if connection.is_usable:
                 return connection
             await connection.close()
         return await self.connect()
+
+
+class Places(asyncio.Semaphore):
+    """A semaphore that can be asked without waiting."""
+
+    def take(self) -> bool:
+        """Whether one was free: it is taken now."""
+        if self.locked():
+            return False
+        self._value -= 1
+        return True
 
 
 class Overruns:

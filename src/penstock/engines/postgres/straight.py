@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import select
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -34,6 +35,17 @@ class Session(psycopg.AsyncConnection[Any]):
         super().__init__(*args, **kwargs)
         self.prepared: dict[str, bytes] = {}
         self.reader = Transformer(self)
+        self._ear: select.poll | None = None
+
+    @property
+    def is_usable(self) -> bool:
+        """Idle servers say nothing unless to take leave: what is readable here is a goodbye."""
+        if self.closed:
+            return False
+        if self._ear is None:
+            self._ear = select.poll()
+            self._ear.register(self.fileno(), select.POLLIN)
+        return not self._ear.poll(0)
 
     async def wait(self, *args: Any, **kwargs: Any) -> Any:
         """The driver's general way, for which it takes a place at the socket itself."""

@@ -263,20 +263,16 @@ language sql stable as $$
                                when 4 then interval '-300 s' else interval '0 s' end
 $$;
 
--- A hint for those who wait. NOTIFY serialises commits, so few of our own transactions at a time send it: they
--- are brief, and who is silent is heard with the next. A caller's may stay open for long, and speaks for itself.
+-- A hint for those who wait. NOTIFY serialises commits: each waits until the one before it is written to disk. So of
+-- our own transactions, which are brief, two at a time send it; who was silent and is seen too late is found by those
+-- who listen: they look once more a moment later. A caller's may stay open for long, and speaks for itself.
+-- One expression, so that it is inlined.
 create function {schema}.wake(queue text) returns void
-language plpgsql as $$
-begin
-    if current_setting('penstock.brief', true) is distinct from 'on' then
-        perform pg_notify('penstock_{schema}', queue);
-        return;
-    end if;
-    for slot in 1..4 loop
-        if pg_try_advisory_xact_lock(hashtextextended('{schema}/' || queue, slot)) then
-            perform pg_notify('penstock_{schema}', queue);
-            return;
-        end if;
-    end loop;
-end
+language sql as $$
+    select case
+        when current_setting('penstock.brief', true) is distinct from 'on'
+            or pg_try_advisory_xact_lock(hashtextextended('{schema}/' || queue, 1))
+            or pg_try_advisory_xact_lock(hashtextextended('{schema}/' || queue, 2))
+        then pg_notify('penstock_{schema}', queue)
+    end
 $$;

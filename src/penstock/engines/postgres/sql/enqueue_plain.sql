@@ -1,2 +1,14 @@
-select {schema}.enqueue_plain(
-    %(id)s, %(args)s, %(queue)s, %(task)s, %(priority)s, %(max_attempts)s, %(now)s)
+-- One job that has nothing but a payload and is due at once, as most are that come alone. A statement in a transaction
+-- of its own: `now()` is when it began, and the same for all three instants.
+with enqueued as (
+    insert into {schema}.jobs (
+        id, queue, task, lane, state, args, priority, max_attempts, rank, created_at, due_at)
+    values (
+        %(id)s::uuid, %(queue)s::text, %(task)s::text, %(queue)s::text, 'waiting', %(args)s::text,
+        %(priority)s::smallint, %(max_attempts)s::integer,
+        {schema}.rank_of(coalesce(%(now)s::timestamptz, now()), %(priority)s::smallint),
+        coalesce(%(now)s::timestamptz, now()), coalesce(%(now)s::timestamptz, now()))
+), counted as (
+    insert into {schema}.counts (queue, state, n) values (%(queue)s::text, 'waiting', 1)
+)
+select {schema}.wake(%(queue)s::text)
