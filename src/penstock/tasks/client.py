@@ -200,7 +200,8 @@ class Client:
             raise InvalidOption(
                 f"a call of {task!r} is one of another app; enqueue it with that app, or by its task"
             )
-        task.admit()
+        if task.is_gated:
+            task.admit()
 
     def get(self, job_id: str) -> Job:
         """The job as it is now, or JobNotFound."""

@@ -56,8 +56,8 @@ class Gatherer:
 
     async def drain(self) -> None:
         """Wait for what is in flight."""
-        await self._plain.idle.wait()
-        await self._keyed.idle.wait()
+        await self._plain.rested()
+        await self._keyed.rested()
 
 
 class _Stream:
@@ -67,15 +67,21 @@ class _Stream:
         self._engine = engine
         self._waiting: deque[_Waiting] = deque()
         self._flushing: asyncio.Task[None] | None = None
-        self.idle = asyncio.Event()
-        self.idle.set()
+        self._busy = False
+        self._rested = asyncio.Event()
+
+    async def rested(self) -> None:
+        """Until nothing is in flight."""
+        while self._busy:
+            self._rested.clear()
+            await self._rested.wait()
 
     async def put(self, job: NewJob, *, again: bool) -> Enqueued:
-        if not self.idle.is_set():
+        if self._busy:
             answer: asyncio.Future[Enqueued] = asyncio.get_running_loop().create_future()
             self._waiting.append(_Waiting(job, again, answer))
             return await answer
-        self.idle.clear()
+        self._busy = True
         try:
             return (await _enqueue(self._engine, [job], again=again))[0]
         finally:
@@ -86,7 +92,11 @@ class _Stream:
             # A task of its own: the caller whose job was first may be cancelled, the others must not be.
             self._flushing = asyncio.create_task(self._flush())
         else:
-            self.idle.set()
+            self._rest()
+
+    def _rest(self) -> None:
+        self._busy = False
+        self._rested.set()
 
     async def _flush(self) -> None:
         try:
@@ -95,7 +105,7 @@ class _Stream:
                 await asyncio.sleep(0)  # who was answered just now may come again, and goes with the others
         finally:
             self._flushing = None
-            self.idle.set()
+            self._rest()
 
     def _next_batch(self) -> list[_Waiting]:
         first = [waiting.job for waiting in islice(self._waiting, MAX_BATCH)]

@@ -9,7 +9,7 @@ from time import time_ns
 from penstock.model.ids import COUNTER_BITS, LOW_BITS, LOW_END, RANDOM_DIGITS, leaf, stem
 
 _HIGH_END = 1 << (COUNTER_BITS - LOW_BITS)
-_POOL = 512 * RANDOM_DIGITS
+_POOL = 512  # random parts of ids that are made at once
 
 
 class IdMaker:
@@ -23,8 +23,7 @@ class IdMaker:
         self._ms = 0
         self._high = self._low = 0  # the counter in two parts: what ids begin with changes with the high one
         self._stem = ""
-        self._pool = ""  # digits of the system's randomness, which is asked for rarely: that takes long
-        self._at = 0
+        self._pool: list[str] = []  # of the system's randomness, which is asked for rarely: that takes long
 
     def __call__(self) -> str:
         with self._lock:
@@ -35,7 +34,7 @@ class IdMaker:
                 self._low += 1
                 if self._low == LOW_END:
                     self._carry()
-            return self._stem + leaf(self._low, self._random())
+            return self._stem + leaf(self._low, self._pool.pop() if self._pool else self._random())
 
     def _begin(self, ms: int) -> None:
         """A new millisecond: the counter starts anew, in its lower half so that there is room above."""
@@ -50,17 +49,15 @@ class IdMaker:
         self._stem = stem(self._ms, self._high)
 
     def _random(self) -> str:
-        if self._at >= len(self._pool):
-            self._pool = os.urandom(_POOL // 2).hex()
-            self._at = 0
-        start = self._at
-        self._at = start + RANDOM_DIGITS
-        return self._pool[start : self._at]
+        if not self._pool:
+            digits = os.urandom(_POOL * RANDOM_DIGITS // 2).hex()
+            self._pool = [digits[at : at + RANDOM_DIGITS] for at in range(0, len(digits), RANDOM_DIGITS)]
+        return self._pool.pop()
 
     def after_fork(self) -> None:
         """Another thread may have held the lock; the pool's randomness is the parent's too."""
         self._lock = Lock()
-        self._pool = ""
+        self._pool = []
 
 
 new_id = IdMaker()

@@ -13,7 +13,7 @@ import psycopg
 from penstock.engines.postgres import failures, straight
 from penstock.engines.postgres.pool import Pool
 from penstock.engines.postgres.straight import Rows, Session
-from penstock.model.errors import EngineUnavailable, OutcomeUnknown
+from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown
 
 log = logging.getLogger("penstock.engine")
 
@@ -54,18 +54,17 @@ class Database:
 
         return await self._try(work, repeatable)
 
-    async def tell(
+    def tell(
         self, sql: str, values: Callable[[], Sequence[bytes | None]], otherwise: Callable[[], Call]
-    ) -> None:
+    ) -> Awaitable[object]:
         """One statement that has no answer but that it was done; `otherwise` where sessions are not ours."""
 
-        async def work(connection: Connection) -> None:
+        def work(connection: Connection) -> Awaitable[object]:
             if self.pool.ours:
-                await straight.send(connection, sql, values())
-            else:
-                await _pipelined(connection, [otherwise()])
+                return straight.send(connection, sql, values())
+            return _pipelined(connection, [otherwise()])
 
-        await self._try(work, repeatable=False)
+        return self._try(work, repeatable=False)
 
     async def records(self, call: Call, *, for_these_values: bool = False) -> list[dict[str, Any]]:
         """The rows of a query by the names of their columns; where asked for, by a plan of its own."""
@@ -94,34 +93,44 @@ class Database:
         return await self._try(whole, repeatable)
 
     async def _try(self, work: Callable[[Connection], Awaitable[T]], repeatable: bool) -> T:
-        for tried in range(1, TRIES):
+        # Without a call for each try: every statement passes here, and is to cost little before it is sent.
+        tried = 0
+        while True:
+            tried += 1
+            connection = None
             try:
-                return await self._once(work)
-            except OutcomeUnknown:
-                if not repeatable:
+                connection = self.pool.take_idle() or await self.pool.take()
+                answer = work(
+                    connection
+                )  # it may be sent already: what comes now, comes while the server works
+                self.pool.time(connection)
+                return await answer
+            except EngineError as error:
+                if tried == TRIES or not _can_be_repeated(error, repeatable):
                     raise
-            except EngineUnavailable:
-                pass
+            except psycopg.Error as error:
+                assert connection is not None
+                problem = await self._problem(connection, error)
+                if tried == TRIES or not _can_be_repeated(problem, repeatable):
+                    raise problem from error
+            finally:
+                if connection is not None and (closing := self.pool.give_back(connection)) is not None:
+                    await closing
             await asyncio.sleep(PAUSE * 2**tried * random.uniform(0.5, 1.5))
-        return await self._once(work)
 
-    async def _once(self, work: Callable[[Connection], Awaitable[T]]) -> T:
-        connection = self.pool.take_idle() or await self.pool.take()
-        try:
-            return await work(connection)
-        except psycopg.Error as error:
-            lost = failures.is_lost(error, connection.broken)
-            problem = failures.translate(error, lost=lost)
-            if error.sqlstate in failures.NOT_OUR_SESSION:
-                self.pool.ours = False
-                log.warning("a pooler mixes up sessions, nothing is prepared any more: %s", error)
-            if error.sqlstate in {failures.READ_ONLY, *failures.NOT_OUR_SESSION}:
-                await connection.close()
-                await self.pool.drop_idle()
-            raise problem from error
-        finally:
-            if (closing := self.pool.give_back(connection)) is not None:
-                await closing
+    async def _problem(self, connection: Connection, error: psycopg.Error) -> EngineError:
+        problem = failures.translate(error, lost=failures.is_lost(error, connection.broken))
+        if error.sqlstate in failures.NOT_OUR_SESSION:
+            self.pool.ours = False
+            log.warning("a pooler mixes up sessions, nothing is prepared any more: %s", error)
+        if error.sqlstate in {failures.READ_ONLY, *failures.NOT_OUR_SESSION}:
+            await connection.close()
+            await self.pool.drop_idle()
+        return problem
+
+
+def _can_be_repeated(problem: EngineError, repeatable: bool) -> bool:
+    return repeatable if isinstance(problem, OutcomeUnknown) else isinstance(problem, EngineUnavailable)
 
 
 async def _pipelined(connection: Connection, calls: Sequence[Call]) -> list[psycopg.AsyncCursor[Any]]:

@@ -86,21 +86,22 @@ class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, 
         if not jobs:
             return []
         try:
+            if len(jobs) == 1 and not again and enqueue.is_bare(jobs[0]):
+                return [await self._enqueue_bare(jobs[0])]
             return await self._enqueue(jobs, again=again)
         except failures.KnownId:
             return await self._enqueue(jobs, again=True)
 
     async def _enqueue(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
         now = self._clock.now()
-        if len(jobs) == 1 and not again and enqueue.is_bare(jobs[0]):
-            return [await self._enqueue_bare(jobs[0], now)]
         if not again and len(jobs) >= enqueue.COPY_FROM and all(map(enqueue.is_plain, jobs)):
             return await self._database.transact(lambda c: self._enqueue_by_copy(c, jobs), repeatable=False)
         plan = enqueue.plan(self.schema, jobs, again=again, now=now)
         (rows,) = await self._database.run(Call(plan.sql, plan.values), repeatable=False)
         return plan.decode(rows)
 
-    async def _enqueue_bare(self, job: NewJob, now: datetime | None) -> Enqueued:
+    async def _enqueue_bare(self, job: NewJob) -> Enqueued:
+        now = self._clock.now()
         await self._database.tell(
             self._sql["enqueue_plain"],
             lambda: enqueue.bare_values(job, now),

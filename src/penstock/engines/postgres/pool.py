@@ -112,24 +112,28 @@ class Pool:
 
     def take_idle(self) -> Session | None:
         """A connection that lies ready, for one call; None where `take` has to wait, or to make one."""
-        self._check_process()
-        if not self._idle or not self._idle[-1].is_usable or not self._free.take():
+        if (
+            self._pid != os.getpid()
+            or not self._idle
+            or not self._idle[-1].is_usable
+            or not self._free.take()
+        ):
             return None
-        connection = self._idle.pop()
-        self._overruns.begin(connection, CALL_SECONDS)
-        return connection
+        return self._idle.pop()
 
     async def take(self) -> Session:
-        """Wait for a connection for one call, and `give_back` it: one that takes too long is severed."""
+        """Wait for a connection for one call, and `give_back` it."""
         self._check_process()
         await self._wait_for_turn()
         try:
-            connection = await self._idle_or_new()
+            return await self._idle_or_new()
         except BaseException:
             self._free.release()
             raise
+
+    def time(self, connection: Session) -> None:
+        """A call begins on it: one that takes too long is severed."""
         self._overruns.begin(connection, CALL_SECONDS)
-        return connection
 
     def give_back(self, connection: Session) -> Awaitable[None] | None:
         """The call is over; what is left to be awaited, where the connection cannot be used again."""
@@ -177,7 +181,7 @@ class Places(asyncio.Semaphore):
 
     def take(self) -> bool:
         """Whether one was free: it is taken now."""
-        if self.locked():
+        if self._value == 0 or self._waiters:
             return False
         self._value -= 1
         return True

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import re
 import select
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
@@ -75,18 +75,25 @@ async def query(session: Session, sql: str, values: dict[str, Any]) -> Rows:
     return _rows(session, await send(session, sql, parameters))
 
 
-async def send(session: Session, sql: str, parameters: Sequence[bytes | None]) -> PGresult:
+def send(session: Session, sql: str, parameters: Sequence[bytes | None]) -> Awaitable[PGresult]:
     """The answer to one statement, in a transaction of its own; its values in the order of their names."""
-    name = session.prepared.get(sql) or await _prepare(session, sql, _statement(sql).text)
+    name = session.prepared.get(sql)
+    if name is None:
+        return _prepare_and_send(session, sql, parameters)
     try:
         session.pgconn.send_query_prepared(name, parameters, result_format=Format.BINARY)
     except psycopg.Error:
         session.seat.leave()  # libpq may have closed the socket
         raise
-    return await _answer(session)
+    return _answer(session)
 
 
-async def _prepare(session: Session, sql: str, text: bytes) -> bytes:
+async def _prepare_and_send(session: Session, sql: str, parameters: Sequence[bytes | None]) -> PGresult:
+    await _prepare(session, sql, _statement(sql).text)
+    return await send(session, sql, parameters)
+
+
+async def _prepare(session: Session, sql: str, text: bytes) -> None:
     name = b"penstock_%d" % len(session.prepared)
     session.pgconn.send_prepare(name, text)
     try:
@@ -95,7 +102,6 @@ async def _prepare(session: Session, sql: str, text: bytes) -> bytes:
         await session.close()  # given up just now, nobody knows whether it is prepared
         raise
     session.prepared[sql] = name
-    return name
 
 
 @lru_cache
@@ -140,7 +146,8 @@ async def _answer(session: Session) -> PGresult:
 
     def step() -> None:
         try:
-            watch.write(bool(line.flush()))
+            if watch.writing:
+                watch.write(bool(line.flush()))
             line.consume_input()
             while not line.is_busy():
                 if result := line.get_result():
@@ -155,13 +162,15 @@ async def _answer(session: Session) -> PGresult:
             if not over.done():
                 over.set_exception(error)
 
-    unsent = bool(line.flush())
+    unsent = line.flush()
     watch = seat.begin(line.socket, step)
     try:
-        watch.write(unsent)
+        if unsent:
+            watch.write(True)
         await over
-    finally:
+    except BaseException:
         seat.rest()
+        raise
     for result in results:
         if result.status == ExecStatus.FATAL_ERROR:
             raise error_from_result(result)

@@ -16,31 +16,30 @@ class Watch:
     def __init__(self, socket: int, step: Callable[[], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._socket = socket
-        self._step = step
-        self._writing = False
+        self.step = step
+        self.writing = False
         self.there = True
         self.expectant = True  # there is more to come
         self._loop.add_reader(socket, self._ready)
 
     def _ready(self) -> None:
-        self._step()
+        self.step()
         if self.there and self.expectant:
             # At a socket with an error uvloop calls once and never again, though there may be more to read.
             self._loop.remove_reader(self._socket)
             self._loop.add_reader(self._socket, self._ready)
 
-    @property
-    def is_here(self) -> bool:
-        """Whether it is called by the loop that runs now."""
-        return self.there and self._loop is asyncio.get_running_loop()
+    def is_kept_by(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether this loop calls it."""
+        return self.there and self._loop is loop
 
     def write(self, wanted: bool) -> None:
         """Whether to be called when the socket can be written, too."""
-        if wanted and not self._writing:
+        if wanted and not self.writing:
             self._loop.add_writer(self._socket, self._ready)
-        elif self._writing and not wanted:
+        elif self.writing and not wanted:
             self._loop.remove_writer(self._socket)
-        self._writing = wanted
+        self.writing = wanted
 
     def leave(self) -> None:
         if self.there:
@@ -58,31 +57,25 @@ class Seat:
 
     def __init__(self) -> None:
         self._watch: Watch | None = None
-        self._step: Callable[[], None] | None = None
 
     def begin(self, socket: int, step: Callable[[], None]) -> Watch:
         """A call is under way: `step` is what is to be done whenever the socket is ready."""
-        if self._watch is None or not self._watch.is_here:
+        watch = self._watch
+        if watch is None or not watch.is_kept_by(asyncio.get_running_loop()):
             self.leave()
-            self._watch = Watch(socket, self._ready)
-        self._step, self._watch.expectant = step, True
-        return self._watch
-
-    def _ready(self) -> None:
-        if self._step is None:
-            self.leave()
-        else:
-            self._step()
+            watch = self._watch = Watch(socket, step)
+        watch.step, watch.expectant = step, True
+        return watch
 
     def rest(self) -> None:
         """The call is over."""
-        self._step = None
-        if self._watch is not None and self._watch.there:
-            self._watch.expectant = False
-            self._watch.write(False)
+        watch = self._watch
+        if watch is not None and watch.there:
+            watch.step, watch.expectant = self.leave, False
+            if watch.writing:
+                watch.write(False)
 
     def leave(self) -> None:
         """Somebody else reads here now, or the line is gone."""
-        self._step = None
         if self._watch is not None:
             self._watch.leave()
