@@ -171,6 +171,11 @@ async def _answer(session: Session) -> PGresult:
     except BaseException:
         seat.rest()
         raise
+    return _good(results)
+
+
+def _good(results: Sequence[PGresult]) -> PGresult:
+    """The first, unless one of them tells of an error."""
     for result in results:
         if result.status == ExecStatus.FATAL_ERROR:
             raise error_from_result(result)
