@@ -56,4 +56,10 @@ def look(folder: Path) -> Seen:
 
 
 def begun(folder: Path) -> int:
-    return look(folder).begun
+    """Asked every millisecond while they work: reads no more than it must."""
+    return sum(_HEADER.unpack(head)[0] for path in folder.iterdir() if (head := _head(path)))
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb", buffering=0) as file:
+        return file.read(_HEADER.size)

@@ -30,6 +30,7 @@ class Flaky:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self.rhythm = engine.rhythm
         self.before: dict[str, list[Exception]] = {}
         self.after: dict[str, list[Exception]] = {}
         self.calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []

@@ -11,8 +11,8 @@ import pytest
 from runtime_kit import Flaky, make_app, make_worker
 
 from penstock import OutcomeUnknown, Penstock, Snooze, State
-from penstock.engine import Engine, Orders, Want
-from penstock.runtime import pump as pumps
+from penstock.engine import Engine, Orders, Rhythm, Want
+from penstock.engines.sqlite.engine import SqliteEngine
 from penstock.runtime.worker import Worker
 
 SLOTS = 4
@@ -55,7 +55,7 @@ async def app() -> AsyncIterator[Penstock]:
 
 @pytest.fixture
 def _few_are_worth_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pumps, "WORTH_ANOTHER", 2)
+    monkeypatch.setattr(SqliteEngine, "rhythm", Rhythm(ends=2))
     monkeypatch.setattr("penstock.runtime.backoff.random.uniform", lambda *_: 0.0)
 
 
@@ -105,6 +105,22 @@ async def test_enough_ends_go_beside_an_exchange_that_is_under_way(app: Penstock
     assert worker.settled == SLOTS + 2
 
 
+async def test_no_more_calls_go_at_once_than_the_engine_is_good_for(
+    app: Penstock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SqliteEngine, "rhythm", Rhythm(calls=3, ends=2))
+    engine = Slow(app.engine)
+    worker = await begin(app, engine)
+    talking = asyncio.create_task(worker._pump.run())
+    for calls in (1, 2, 3, 3):
+        await run_more(worker, app, 2)
+        while len(engine.held) < calls:
+            await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert len(engine.held) == 3
+    talking.cancel()
+
+
 async def test_few_ends_wait_for_the_answer(app: Penstock) -> None:
     worker, engine, first = await with_one_settling(app, "hello")
     second = asyncio.create_task(worker._pump.round())
@@ -116,9 +132,10 @@ async def test_few_ends_wait_for_the_answer(app: Penstock) -> None:
 @pytest.mark.usefixtures("_few_are_worth_it")
 async def test_what_is_asked_for_counts_as_taken_until_it_is_answered(app: Penstock) -> None:
     worker, engine, first = await with_one_settling(app, "narrow")
-    assert worker._pump._room(100).get("narrow") is None
+    room = worker._pump._room
+    assert room.per_queue(worker.executor, 100).get("narrow") is None
     await let_go(engine, first)
-    assert worker._pump._room(100)["narrow"] == SLOTS
+    assert room.per_queue(worker.executor, 100)["narrow"] == SLOTS
 
 
 @pytest.mark.usefixtures("_few_are_worth_it")

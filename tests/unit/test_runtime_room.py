@@ -17,7 +17,7 @@ async def test_a_queue_with_its_own_limit_is_never_claimed_ahead(app: Penstock) 
     for _ in range(3):
         await app.tasks["held"].aenqueue()
     worker, engine = await begin(app, slots=10)
-    worker._pump._pace._rate = 1e6
+    worker._pump._room.pace._rate = 1e6
     await worker._pump.round()
     assert len(worker.executor.running) == 1
     worker._pump.wake()
@@ -32,7 +32,7 @@ async def test_a_queue_with_its_own_limit_is_never_claimed_ahead(app: Penstock) 
 async def test_prefetch_is_bounded_by_ten_milliseconds_of_work(app: Penstock) -> None:
     worker, _ = await begin(app, slots=10)
     for rate, ahead in [(0.0, 0), (1_000.0, 10), (1e9, pace.MAX_PREFETCH)]:
-        worker._pump._pace._rate = rate
+        worker._pump._room.pace._rate = rate
         want = worker._pump._want()
         assert want is not None
         assert want.queues["default"] == 10 + ahead
@@ -85,7 +85,7 @@ async def test_one_settle_is_bounded_by_count_and_by_bytes(
 
 async def test_a_paused_queue_gives_back_what_was_not_started_and_is_not_claimed(app: Penstock) -> None:
     worker, _ = await begin(app, slots=1)
-    worker._pump._pace._rate = 1e6
+    worker._pump._room.pace._rate = 1e6
     ids = [job.id for job in await app.aenqueue_many(app.tasks["held"].call() for _ in range(1))]
     jobs = await app.aenqueue_many(app.tasks["hello"].call(n=n) for n in range(3))
     await worker._pump.round()
@@ -106,7 +106,7 @@ async def test_a_paused_queue_gives_back_what_was_not_started_and_is_not_claimed
 
 async def test_an_order_to_cancel_reaches_a_running_job_and_one_that_only_waits_here(app: Penstock) -> None:
     worker, _ = await begin(app, slots=1)
-    worker._pump._pace._rate = 1e6
+    worker._pump._room.pace._rate = 1e6
     await app.tasks["held"].aenqueue()
     queued = await app.tasks["hello"].aenqueue()
     await worker._pump.round()
@@ -124,7 +124,7 @@ async def test_what_lies_ready_behind_long_jobs_is_handed_back_and_not_claimed_a
     app: Penstock,
 ) -> None:
     worker, _ = await begin(app, slots=1)
-    worker._pump._pace._rate = 1e6
+    worker._pump._room.pace._rate = 1e6
     await app.tasks["held"].aenqueue()
     await app.aenqueue_many(app.tasks["hello"].call(n=n) for n in range(3))
     await worker._pump.round()
@@ -145,7 +145,7 @@ async def test_what_lies_ready_behind_long_jobs_is_handed_back_and_not_claimed_a
 
 async def test_what_lies_ready_stays_while_slots_come_free(app: Penstock) -> None:
     worker, _ = await begin(app, slots=1)
-    worker._pump._pace._rate = 1e6
+    worker._pump._room.pace._rate = 1e6
     await app.aenqueue_many(app.tasks["hello"].call(n=n) for n in range(3))
     await worker._pump.round()
     while worker.executor.ready:
@@ -158,7 +158,7 @@ async def test_what_lies_ready_stays_while_slots_come_free(app: Penstock) -> Non
 
 async def test_a_drain_hands_back_what_was_not_started(app: Penstock) -> None:
     worker, _ = await begin(app, slots=1)
-    worker._pump._pace._rate = 1e6
+    worker._pump._room.pace._rate = 1e6
     await app.tasks["held"].aenqueue()
     await app.aenqueue_many(app.tasks["hello"].call(n=n) for n in range(3))
     await worker._pump.round()

@@ -195,6 +195,7 @@ from penstock.engine.running import (
     Order,
     Orders,
     Rescued,
+    Rhythm,
     Settled,
     Settlement,
     Want,
@@ -265,6 +266,7 @@ __all__ = [
     "Recovery",
     "Rescued",
     "Retention",
+    "Rhythm",
     "Sample",
     "ScheduleRow",
     "Settled",
@@ -282,6 +284,8 @@ __all__ = [
 
 class Engine(Protocol):
     """Where jobs live. See the module's text for what every verb promises."""
+
+    rhythm: Rhythm
 
     # -- life ---------------------------------------------------------------------------------------
     async def open(self) -> None:

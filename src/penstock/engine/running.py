@@ -15,6 +15,13 @@ from penstock.model.states import State
 Judge: TypeAlias = Callable[[Held], Outcome]
 
 
+class Rhythm(NamedTuple):
+    """How a worker talks to an engine while it has much to do: what a call costs by itself decides it."""
+
+    calls: int = 2  # at once: while the engine writes one, the handlers fill the next
+    ends: int = 450  # of runs, that go beside a call under way; fewer wait for its answer
+
+
 class Want(NamedTuple):
     """What a worker can take now."""
 

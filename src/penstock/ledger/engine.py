@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from penstock.engine import Expired, Judge, Reconciled, Rescued, Retention
+from penstock.engine import Expired, Judge, Reconciled, Rescued, Retention, Rhythm
 from penstock.ledger.lost_ends import LostEnds
 from penstock.ledger.operating import Operating
 from penstock.ledger.reconcile import Reconciler
@@ -13,6 +13,8 @@ from penstock.ledger.running import Running
 
 class LedgeredEngine(Running, Operating):
     """The contract of `penstock.engine.Engine`, where the ledger is the authority."""
+
+    rhythm = Rhythm()
 
     async def rescue(self, limit: int, judge: Judge) -> list[Rescued]:
         return await self._rescued(await (await self._engine()).rescue(limit, judge))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
-from uuid import uuid4
+from collections import deque
+from collections.abc import Callable, Sequence
 
 from penstock import crash_points
 from penstock.engine import Engine, Settled, Settlement, Want
@@ -22,14 +21,12 @@ from penstock.runtime.exchange import Exchange, take_ends
 from penstock.runtime.executor import Executor
 from penstock.runtime.options import WorkerOptions
 from penstock.runtime.outcomes import outcome_of
-from penstock.runtime.pace import Pace
+from penstock.runtime.room import Room
 from penstock.runtime.running import Running
 
 log = logging.getLogger("penstock.worker")
 
 MAX_UNSETTLED = 5_000  # ended but not acknowledged; beyond it nothing new is claimed
-EXCHANGES = 2  # at once: while the engine writes one, the handlers fill the next
-WORTH_ANOTHER = 450  # ends that go beside an exchange under way; fewer wait for its answer
 POLL = 5.0  # seconds between looks at the queues when no wake-up comes
 
 
@@ -55,7 +52,6 @@ class Pump:
         self._ends: deque[Settlement] = deque()
         self._doubtful: deque[Settlement] = deque()  # an earlier settle of these may have succeeded
         self._lost_requests: list[str] = []  # claims whose answer was lost
-        self._paused: frozenset[str] = frozenset()
         self._quiet = False  # a person has told it to claim nothing
         self.next_in: float | None = None  # seconds after which what a limit holds back may be had
         self._backoff = Backoff()
@@ -66,9 +62,8 @@ class Pump:
         self._kick = asyncio.Event()
         self._exchanged = asyncio.Event()
         self._talking = 0  # exchanges under way
-        self._asked = 0  # claims that they ask for
-        self._asked_of: Counter[str] = Counter()  # the same by queue
-        self._pace = Pace(board.slots, time.monotonic())
+        self._rhythm = engine.rhythm
+        self._room = Room(worker, board, options)
         self._stopped = False  # it will never claim again
         self._willing = asyncio.Event()  # to claim more
         self._willing.set()
@@ -109,7 +104,7 @@ class Pump:
         self._exchanged.set()
 
     def _free(self, claim: Claim, now: float) -> None:
-        self._pace.ended(now)
+        self._room.pace.ended(now)
         if claim.lane != claim.queue or claim.queue in self._limited:
             self._hear_of_work()  # its place is free: the call that says so may take the next
         if self._options.queues.get(claim.queue) is not None:
@@ -123,7 +118,7 @@ class Pump:
 
     def pause(self, queues: frozenset[str]) -> None:
         """These queues are paused now: give back what was claimed from them and not started."""
-        resumed, self._paused = self._paused - queues, queues
+        resumed, self._room.paused = self._room.paused - queues, queues
         self._exchanged.set()
         if resumed:
             self.wake()  # they called when they were resumed, and we did not look into them
@@ -158,7 +153,7 @@ class Pump:
         Another worker may have a free slot; and were this one lost, its lease would have to pass first.
         """
         if stuck := self.executor.stuck_ready():
-            self._pace.forget()
+            self._room.pace.forget()
             self.hand_back(stuck)
 
     def wake(self) -> None:
@@ -184,7 +179,8 @@ class Pump:
     @property
     def exhausted(self) -> bool:
         """Idle, and nothing more to be had: the queues are empty, or all are paused, or it is quiet."""
-        return self.idle and (self.looked_empty or self._quiet or self._paused >= self._options.queues.keys())
+        nowhere = self._quiet or self._room.paused >= self._options.queues.keys()
+        return self.idle and (self.looked_empty or nowhere)
 
     @property
     def told(self) -> bool:
@@ -203,7 +199,7 @@ class Pump:
     # -- the loop -----------------------------------------------------------------------------------
     async def run(self) -> None:
         """Talk to the engine until this worker is given up."""
-        await asyncio.gather(*[self._rounds() for _ in range(EXCHANGES)])
+        await asyncio.gather(*[self._rounds() for _ in range(self._rhythm.calls)])
 
     async def _rounds(self) -> None:
         while not (self.expired or self._board.lost()):
@@ -234,7 +230,7 @@ class Pump:
             self._backoff.reset()
             if exchange.patience is None:
                 now, idle = time.monotonic(), not (self.executor.running or self.executor.ready)
-                self._pace.answered(now, now - asked_at, idle=idle)
+                self._room.pace.answered(now, now - asked_at, idle=idle)
             self._succeeded(exchange, settled)
         finally:
             self._under_way(exchange, -1)
@@ -298,7 +294,7 @@ class Pump:
         await self._kick.wait()
 
     def _next_exchange(self) -> Exchange | None:
-        if self._talking and len(self._ends) < WORTH_ANOTHER:
+        if self._talking and len(self._ends) < self._rhythm.ends:
             return None
         again = bool(self._doubtful)
         want = self._want()
@@ -311,9 +307,7 @@ class Pump:
         if exchange.patience is None:
             self._talking += by
         if exchange.want is not None:
-            self._asked += by * exchange.want.limit
-            for queue, most in exchange.want.queues.items():
-                self._asked_of[queue] += by * min(most, exchange.want.limit)
+            self._room.asked(exchange.want, by)
 
     async def _have(self, exchange: Exchange) -> Settled:
         while self._lost_requests:
@@ -406,22 +400,4 @@ class Pump:
             return None
         if len(self._ends) + len(self._doubtful) > MAX_UNSETTLED:
             return None
-        executor = self.executor
-        slots = self._board.slots - len(executor.running) - len(executor.ready) - self._asked
-        free = slots + self._pace.ahead
-        queues = self._room(free)
-        if not queues:
-            return None
-        limit = min(free, sum(queues.values()))
-        tasks = self._options.fingerprints()
-        return Want(self._worker, uuid4().hex, queues, limit, tasks, min(limit, max(0, slots)))
-
-    def _room(self, free: int) -> Mapping[str, int]:
-        """How many each queue may give us; a queue with a limit of its own is never claimed ahead."""
-        room: dict[str, int] = {}
-        for queue, limit in self._options.queues.items():
-            taken = self.executor.per_queue[queue] + self._asked_of[queue]
-            fits = free if limit is None else min(free, limit - taken)
-            if fits > 0 and queue not in self._paused:
-                room[queue] = fits
-        return room
+        return self._room.want(self.executor)

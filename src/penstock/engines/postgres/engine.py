@@ -17,6 +17,7 @@ from penstock.engine import (
     Recovery,
     Rescued,
     Retention,
+    Rhythm,
     Settled,
     Settlement,
     Want,
@@ -46,6 +47,8 @@ UNFOLDED = 5_000  # counts of single calls that may lie about: whoever counts jo
 
 class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, Watched):
     """Jobs in one schema of a PostgreSQL database. See `penstock.engine.Engine` for its promises."""
+
+    rhythm = Rhythm()
 
     def __init__(
         self, url: str, *, schema: str = "penstock", clock: Clock | None = None, pool_size: int = 4

@@ -21,6 +21,7 @@ from penstock.engine import (
     Recovery,
     Rescued,
     Retention,
+    Rhythm,
     Settled,
     Settlement,
     Want,
@@ -51,6 +52,8 @@ logger = logging.getLogger(__name__)
 
 class RedisEngine(Surveying, Schedules, Limits, Breakers, Notes, Watched):
     """Jobs under one prefix of a Redis database. See `penstock.engine.Engine` for its promises."""
+
+    rhythm = Rhythm(calls=3, ends=300)  # a call costs little beside what it carries
 
     def __init__(self, url: str, *, schema: str = "penstock", clock: Clock | None = None) -> None:
         super().__init__(url, schema, clock or EngineClock())

@@ -14,6 +14,7 @@ from penstock.engine import (
     Recovery,
     Rescued,
     Retention,
+    Rhythm,
     Settled,
     Settlement,
     Want,
@@ -36,6 +37,8 @@ class SqliteEngine(Asked, Declared, Kept):
     acknowledges them after its commit. Reads and heartbeats have threads and connections of their own, so
     that they never wait for a writer.
     """
+
+    rhythm = Rhythm()
 
     # -- in ---------------------------------------------------------------------------------------
     async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
