@@ -10,7 +10,7 @@ import logging
 import os
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, NoReturn
 
 from penstock.model.decide import Committed, Crashed, End, Lost, Misplaced, Unfit, end_of
@@ -36,6 +36,15 @@ log = logging.getLogger("penstock.worker")
 PATIENCE = 1.0  # seconds that a cancelled coroutine gets to end before its slot is taken from it
 
 OnEnd = Callable[[Running, End], None]
+
+
+def _named_task(
+    loop: asyncio.AbstractEventLoop, running: Coroutine[Any, Any, None], name: str
+) -> asyncio.Task[None]:
+    """As `create_task`, which makes up a name for each: that takes as long as a fifth of all the rest."""
+    if loop.get_task_factory() is not None:
+        return loop.create_task(running, name=name)
+    return asyncio.Task(running, loop=loop, name=name)
 
 
 class Executor:
@@ -104,7 +113,7 @@ class Executor:
         if self._account.attentive:
             self._account.started(claim)
         if task.execute is Execute.ASYNC:
-            running.handle = running.loop.create_task(self._on_loop(running, task))
+            running.handle = _named_task(running.loop, self._on_loop(running, task), task.name)
         else:
             self._threads.run(lambda: self._in_thread(running, task))
 

@@ -64,6 +64,7 @@ class Pump:
         self._talking = 0  # exchanges under way
         self._rhythm = engine.rhythm
         self._room = Room(worker, board, options)
+        self._count_end = self._room.pace.ended
         self._stopped = False  # it will never claim again
         self._willing = asyncio.Event()  # to claim more
         self._willing.set()
@@ -104,7 +105,7 @@ class Pump:
         self._exchanged.set()
 
     def _free(self, claim: Claim, now: float) -> None:
-        self._room.pace.ended(now)
+        self._count_end(now)
         if claim.lane != claim.queue or claim.queue in self._limited:
             self._hear_of_work()  # its place is free: the call that says so may take the next
         if self._options.queues.get(claim.queue) is not None:
