@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from penstock.model.ids import LOW_END, id_range, is_id, stem
+from penstock.model.ids import id_range, is_id, stem
 from penstock.tasks import ids
 from penstock.tasks.ids import IdMaker, new_id
 
@@ -25,17 +25,16 @@ def test_ids_grow_even_where_the_clock_steps_back(monkeypatch) -> None:
     assert made == sorted(set(made))
 
 
-@pytest.mark.parametrize("high", [0, 7, ids._HIGH_END - 1])
+@pytest.mark.parametrize("ends_at", [1 << 4, 1 << 8, 1 << 18, 7 << 18, ids.COUNTER_END])
 def test_a_counter_that_runs_over_goes_on_in_order_and_at_last_borrows_the_next_millisecond(
-    monkeypatch, high: int
+    monkeypatch, ends_at: int
 ) -> None:
     make = IdMaker()
     monkeypatch.setattr(ids, "time_ns", lambda: 2_000_000_000_000_000_000)
     make()
-    monkeypatch.setattr(make, "_high", high)
-    monkeypatch.setattr(make, "_low", LOW_END - 3)
-    monkeypatch.setattr(make, "_stem", stem(make._ms, high))
-    made = [make() for _ in range(10)]
+    monkeypatch.setattr(make, "_counter", ends_at - 3)
+    monkeypatch.setattr(make, "_stem", stem(make._ms, ends_at - 3))
+    made = [make() for _ in range(40)]
     assert all(is_id(i) for i in made)
     assert made == sorted(set(made))
 

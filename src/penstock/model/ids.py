@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 COUNTER_BITS = 30
-LOW_BITS = 18  # of the counter, behind the mark of the variant
-LOW_END = 1 << LOW_BITS
+_LOW_BITS = 18  # of the counter, behind the mark of the variant
 RANDOM_BITS = 44
 RANDOM_DIGITS = RANDOM_BITS // 4
 SKEW = timedelta(minutes=1)  # between an id's time and its job's creation: two clocks, or a transaction
@@ -17,19 +16,14 @@ SKEW = timedelta(minutes=1)  # between an id's time and its job's creation: two 
 
 def uuid7(unix_ms: int, counter: int, random: int) -> str:
     """Lay out a version-7 UUID: 48 bits of time, 30 of counter, 44 of randomness."""
-    return stem(unix_ms, counter >> LOW_BITS) + leaf(counter & (LOW_END - 1), f"{random:0{RANDOM_DIGITS}x}")
+    return f"{stem(unix_ms, counter)}{counter % 16:x}{random:0{RANDOM_DIGITS}x}"
 
 
-def stem(unix_ms: int, high: int) -> str:
-    """How all ids of a moment begin: its time, and the high bits of the counter."""
-    text = f"{unix_ms & (2**48 - 1):012x}"
-    return f"{text[:8]}-{text[8:]}-7{high:03x}-"
-
-
-def leaf(low: int, random: str) -> str:
-    """How one of them ends: the low bits of the counter, and randomness in as many digits as it takes."""
-    head = f"{LOW_END << 1 | low:x}"
-    return f"{head[:4]}-{head[4]}{random}"
+def stem(unix_ms: int, counter: int) -> str:
+    """How sixteen ids in a row begin: their time, and all of the counter but its last digit."""
+    time = f"{unix_ms & (2**48 - 1):012x}"
+    high, low = divmod(counter, 1 << _LOW_BITS)
+    return f"{time[:8]}-{time[8:]}-7{high:03x}-{(2 << _LOW_BITS | low) // 16:x}-"
 
 
 def is_id(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired
 
 from penstock.model.errors import InvalidArguments, InvalidOption, InvalidValue, Problem, ValueTooLarge
@@ -118,9 +118,6 @@ class Arguments:
             raise InvalidArguments(self._task, [Problem(name, told) for name in sorted(twice)])
         return given | kwargs
 
-    def _scalars(self, values: dict[str, Any]) -> str:
-        return dumps_scalars(values, self._limit, "arguments")
-
     def _plain(self, values: dict[str, Any]) -> str:
         try:
             return dumps(values, self._limit, "arguments")
@@ -166,7 +163,7 @@ class Arguments:
         """What writes validated values: the plainer their types are, the less there is to look at."""
         kinds = self._signature.types.values()
         if all(map(is_scalar, kinds)):
-            return self._scalars
+            return partial(dumps_scalars, limit=self._limit, what="arguments")
         return self._plain if all(map(is_plain, kinds)) else self._serialised
 
     @cached_property

@@ -6,9 +6,10 @@ import os
 from threading import Lock
 from time import time_ns
 
-from penstock.model.ids import COUNTER_BITS, LOW_BITS, LOW_END, RANDOM_DIGITS, leaf, stem
+from penstock.model.ids import COUNTER_BITS, RANDOM_DIGITS, stem
 
-_HIGH_END = 1 << (COUNTER_BITS - LOW_BITS)
+COUNTER_END = 1 << COUNTER_BITS
+_DIGITS = "0123456789abcdef"
 _POOL = 512  # random parts of ids that are made at once
 
 
@@ -21,8 +22,8 @@ class IdMaker:
     def __init__(self) -> None:
         self._lock = Lock()
         self._ms = 0
-        self._high = self._low = 0  # the counter in two parts: what ids begin with changes with the high one
-        self._stem = ""
+        self._counter = 0
+        self._stem = ""  # what ids begin with: it changes with every sixteenth
         self._pool: list[str] = []  # of the system's randomness, which is asked for rarely: that takes long
 
     def __call__(self) -> str:
@@ -31,22 +32,21 @@ class IdMaker:
             if ms > self._ms:
                 self._begin(ms)
             else:
-                self._low += 1
-                if self._low == LOW_END:
+                self._counter += 1
+                if not self._counter % 16:
                     self._carry()
-            return self._stem + leaf(self._low, self._pool.pop() if self._pool else self._random())
+            random = self._pool.pop() if self._pool else self._random()
+            return self._stem + _DIGITS[self._counter % 16] + random
 
     def _begin(self, ms: int) -> None:
         """A new millisecond: the counter starts anew, in its lower half so that there is room above."""
-        start = int(self._random(), 16) % (1 << (COUNTER_BITS - 1))
-        self._ms, self._high, self._low = ms, start >> LOW_BITS, start % LOW_END
-        self._stem = stem(ms, self._high)
+        self._ms, self._counter = ms, int(self._random(), 16) % (COUNTER_END // 2)
+        self._stem = stem(ms, self._counter)
 
     def _carry(self) -> None:
-        self._high, self._low = self._high + 1, 0
-        if self._high == _HIGH_END:
-            self._ms, self._high = self._ms + 1, 0
-        self._stem = stem(self._ms, self._high)
+        if self._counter == COUNTER_END:
+            self._ms, self._counter = self._ms + 1, 0
+        self._stem = stem(self._ms, self._counter)
 
     def _random(self) -> str:
         if not self._pool:
