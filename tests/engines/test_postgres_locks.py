@@ -43,6 +43,28 @@ async def test_a_rescue_that_comes_first_is_final_for_a_beat_that_waits():
         assert (await beat).given_up is True
 
 
+async def test_whether_to_tell_of_a_job_is_decided_when_it_is_in():
+    """Who decides earlier stays silent for longer than those who listen go on looking."""
+    async with fresh_engine() as engine:
+        await ask(
+            f"""
+            create function {engine.schema}.nobody_has_decided() returns trigger language plpgsql as $$
+            begin
+                if exists (select from pg_locks where pid = pg_backend_pid() and locktype = 'advisory') then
+                    raise exception 'it was decided before the job was in';
+                end if;
+                return new;
+            end
+            $$;
+            create trigger deciding before insert on {engine.schema}.jobs
+            for each row execute function {engine.schema}.nobody_has_decided();
+            """
+        )
+        for jobs in (news(1), news(3), news(60)):
+            await engine.enqueue(jobs)
+        assert (await counts(engine))[State.WAITING] == 64
+
+
 async def test_a_claim_in_flight_is_rescued_whole_or_refused():
     async with fresh_engine() as engine:
         for _ in range(20):

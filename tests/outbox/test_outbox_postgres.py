@@ -108,13 +108,13 @@ async def test_a_relay_whose_connection_dies_has_marked_nothing(home: Home) -> N
 
 async def test_a_server_that_is_strict_by_default_is_no_obstacle(home: Home) -> None:
     """Its isolation would make an error of every row that another relay has marked meanwhile."""
+    home.write(*jobs(1_200))
     home.run(
         "alter database " + home.url.rpartition("/")[2] + " set default_transaction_isolation = serializable"
     )
     home.run(
         "alter database " + home.url.rpartition("/")[2] + " set idle_in_transaction_session_timeout = '100ms'"
     )
-    home.write(*jobs(1_200))
     stores = [home.store() for _ in range(3)]
     holdings = [Holding() for _ in stores]
     tasks = [asyncio.create_task(s.serve(h)) for s, h in zip(stores, holdings, strict=True)]

@@ -145,6 +145,18 @@ async def test_groups_are_bounded_by_count_and_by_bytes(
     assert [ids for ids, _ in engine.calls] == [["a", "b", "c"], ["d"], ["big"], ["e"]]
 
 
+async def test_draining_ends_though_somebody_goes_on_enqueueing(gatherer: Gatherer) -> None:
+    async def go_on() -> None:
+        while True:
+            await gatherer.put(job("a"), again=False)
+
+    going_on = asyncio.create_task(go_on())
+    await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        await gatherer.drain()
+    going_on.cancel()
+
+
 async def test_draining_waits_for_what_is_in_flight(gatherer: Gatherer, engine: FakeEngine) -> None:
     engine.open.clear()
     callers = [asyncio.create_task(gatherer.put(job(n), again=False)) for n in "ab"]

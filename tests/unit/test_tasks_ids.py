@@ -2,6 +2,7 @@
 
 import os
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import pytest
@@ -37,6 +38,29 @@ def test_a_counter_that_runs_over_goes_on_in_order_and_at_last_borrows_the_next_
     made = [make() for _ in range(40)]
     assert all(is_id(i) for i in made)
     assert made == sorted(set(made))
+
+
+@pytest.mark.parametrize("ms", [2_000_000_000_000, 2_000_000_000_001])
+def test_ids_go_on_in_order_after_one_was_interrupted(monkeypatch, ms: int) -> None:
+    make = IdMaker()
+    monkeypatch.setattr(ids, "time_ns", lambda: 2_000_000_000_000_000_000)
+    make()
+    monkeypatch.setattr(make, "_counter", 31)
+    monkeypatch.setattr(make, "_stem", stem(make._ms, 31))
+    made = [make()]
+
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ids, "time_ns", lambda: ms * 1_000_000)
+    with monkeypatch.context() as patch:
+        patch.setattr(ids, "stem", interrupted)
+        for _ in range(20):
+            with suppress(KeyboardInterrupt):
+                made.append(make())
+    made += [make() for _ in range(20)]
+    assert made == sorted(set(made))
+    assert len({i[:25] for i in made}) == len(made)
 
 
 def test_ids_of_many_threads_are_unique_and_ordered_in_each() -> None:

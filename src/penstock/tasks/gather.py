@@ -71,8 +71,8 @@ class _Stream:
         self._rested = asyncio.Event()
 
     async def rested(self) -> None:
-        """Until nothing is in flight."""
-        while self._busy:
+        """Until what is in flight has landed."""
+        if self._busy:
             self._rested.clear()
             await self._rested.wait()
 

@@ -31,22 +31,25 @@ class IdMaker:
             ms = time_ns() // 1_000_000
             if ms > self._ms:
                 self._begin(ms)
+            elif self._counter % 16 == 15:
+                self._carry()
             else:
                 self._counter += 1
-                if not self._counter % 16:
-                    self._carry()
             random = self._pool.pop() if self._pool else self._random()
             return self._stem + _DIGITS[self._counter % 16] + random
 
     def _begin(self, ms: int) -> None:
         """A new millisecond: the counter starts anew, in its lower half so that there is room above."""
-        self._ms, self._counter = ms, int(self._random(), 16) % (COUNTER_END // 2)
-        self._stem = stem(ms, self._counter)
+        self._go_to(ms, int(self._random(), 16) % (COUNTER_END // 2))
 
     def _carry(self) -> None:
-        if self._counter == COUNTER_END:
-            self._ms, self._counter = self._ms + 1, 0
-        self._stem = stem(self._ms, self._counter)
+        ms, counter = self._ms, self._counter + 1
+        self._go_to(*((ms, counter) if counter < COUNTER_END else (ms + 1, 0)))
+
+    def _go_to(self, ms: int, counter: int) -> None:
+        """All at once: whoever is interrupted on the way has changed nothing."""
+        begins = stem(ms, counter)
+        self._ms, self._counter, self._stem = ms, counter, begins
 
     def _random(self) -> str:
         if not self._pool:

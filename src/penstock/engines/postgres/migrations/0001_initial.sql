@@ -266,7 +266,7 @@ $$;
 -- A hint for those who wait. NOTIFY serialises commits: each waits until the one before it is written to disk. So of
 -- our own transactions, which are brief, two at a time send it; who was silent and is seen too late is found by those
 -- who listen: they look once more a moment later. A caller's may stay open for long, and speaks for itself.
--- One expression, so that it is inlined.
+-- One expression, so that it is inlined; null where it stays silent.
 create function {schema}.wake(queue text) returns void
 language sql as $$
     select case
