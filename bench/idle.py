@@ -15,6 +15,9 @@ STATISTICS_LATE = 12.0  # seconds: a session that falls idle tells PostgreSQL it
 
 
 def measure(store: Store, size: Size, samples: Samples) -> None:
+    """The last of all: on PostgreSQL nothing is tidied up any more."""
+    if isinstance(store, PostgresStore):
+        store.stop_vacuum()
     with store.place() as place:
         loops.run(preload(place, 1))
         with penstock_worker(place, slots=10) as worker:

@@ -74,6 +74,11 @@ class PostgresStore:
         finally:
             self._server.psql(f"drop database {database} with (force)")
 
+    def stop_vacuum(self) -> None:
+        """The server's own processes end transactions, too."""
+        self._server.psql("alter system set autovacuum = off")
+        self._server.psql("select pg_reload_conf()")
+
     def transactions(self, place: Place) -> int:
         """How many the server has ended in this database; asking from another one adds nothing to it."""
         database = place.url.rpartition("/")[2]
