@@ -154,6 +154,7 @@ async def test_draining_ends_though_somebody_goes_on_enqueueing(gatherer: Gather
     await asyncio.sleep(0)
     async with asyncio.timeout(5):
         await gatherer.drain()
+    assert not going_on.done()
     going_on.cancel()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from penstock.engine import Settlement, Want
@@ -33,3 +34,9 @@ def take_ends(waiting: deque[Settlement]) -> list[Settlement]:
             size += sum([len(job.args) for job in end.then])
         ends.append(end)
     return ends
+
+
+def soonest_again(ends: Sequence[Settlement]) -> float:
+    """The seconds after which the first of these jobs falls due again; 0 where none does."""
+    delays = [end.outcome.delay for end in ends if end.outcome is not COMPLETED]
+    return min(filter(None, delays), default=0.0)

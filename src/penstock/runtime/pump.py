@@ -13,11 +13,11 @@ from penstock.engine import Engine, Settled, Settlement, Want
 from penstock.model.decide import Committed, End
 from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown, WorkerExpired
 from penstock.model.job import Claim
-from penstock.model.outcome import COMPLETED, Completed, Released
+from penstock.model.outcome import Completed, Released
 from penstock.runtime.account import Account
 from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
-from penstock.runtime.exchange import Exchange, take_ends
+from penstock.runtime.exchange import Exchange, soonest_again, take_ends
 from penstock.runtime.executor import Executor
 from penstock.runtime.options import WorkerOptions
 from penstock.runtime.outcomes import outcome_of
@@ -352,7 +352,8 @@ class Pump:
         self._board.end_all([end.token for end in exchange.ends])
         if not all(settled.accepted):
             self._refused(exchange.ends, settled.accepted)
-        self._tell_of_delays(exchange.ends)
+        if due_in := soonest_again(exchange.ends):
+            self._due_in(due_in)  # only now: before it was written it could not be found
         self.settled += len(exchange.ends)
         if self.thorough and exchange.want is None:
             self._hear_of_work()
@@ -364,12 +365,6 @@ class Pump:
             self.executor.offer(claims)
         else:
             self.hand_back(claims)
-
-    def _tell_of_delays(self, ends: Sequence[Settlement]) -> None:
-        """Only now: before it was written it could not be found, however long that took."""
-        delays = [end.outcome.delay for end in ends if end.outcome is not COMPLETED]
-        if soonest := min(filter(None, delays), default=0.0):
-            self._due_in(soonest)
 
     def _refused(self, ends: Sequence[Settlement], accepted: Sequence[bool]) -> None:
         for end, written in zip(ends, accepted, strict=True):
