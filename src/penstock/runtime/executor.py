@@ -41,7 +41,7 @@ OnEnd = Callable[[Running, End], None]
 def _named_task(
     loop: asyncio.AbstractEventLoop, running: Coroutine[Any, Any, None], name: str
 ) -> asyncio.Task[None]:
-    """As `create_task`, which makes up a name for each: that takes as long as a fifth of all the rest."""
+    """As `create_task`; where nobody has a say in it, without the name that is made up for each at first."""
     if loop.get_task_factory() is not None:
         return loop.create_task(running, name=name)
     return asyncio.Task(running, loop=loop, name=name)

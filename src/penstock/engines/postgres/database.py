@@ -100,10 +100,8 @@ class Database:
             connection = None
             try:
                 connection = self.pool.take_idle() or await self.pool.take()
-                answer = work(
-                    connection
-                )  # it may be sent already: what comes now, comes while the server works
-                self.pool.time(connection)
+                answer = work(connection)
+                self.pool.time(connection)  # mostly it is sent already: this is done while the server works
                 return await answer
             except EngineError as error:
                 if tried == TRIES or not _can_be_repeated(error, repeatable):
