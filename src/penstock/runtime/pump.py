@@ -88,7 +88,8 @@ class Pump:
         outcome = outcome_of(running, end, ran_for, self._worker)
         keep = claim.queue not in self._unkept
         then = tuple(running.then) if running.then and isinstance(outcome, Completed) else ()
-        self._ends.append(Settlement(claim.id, claim.token, outcome, ran_for, keep, then, self._remember))
+        ended = (claim.id, claim.token, outcome, ran_for, keep, then, self._remember)
+        self._ends.append(tuple.__new__(Settlement, ended))  # by its own name it takes twice as long
         self._account.unsettled[claim.token] = (claim, running.started, running.stop)
         self._free(claim, now)
         if outcome.park is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from penstock.lent import AsyncLent, Lent
@@ -71,23 +71,21 @@ class Client:
         with tracing.enqueueing([call.job]) as (job,):
             answer = self.access.run(_put(job, sent), "aenqueue")
         events.added((job,), (answer,))
-        return JobHandle(self, call, answer)
+        return JobHandle(call, answer)
 
     async def asend(self, call: Call[R]) -> JobHandle[R]:
         """Enqueue one call, sharing a commit with those made at the same time."""
         sent = self._admit(call)
-        if tracing.is_on():
+        opened = self.access.opened_here
+        if opened is None or tracing.is_on():
             with tracing.enqueueing([call.job]) as (job,):
-                answer = await self._aput(job, sent)
+                answer = await self.access.arun(_put(job, sent))
         else:
             job = call.job
-            answer = await self._aput(job, sent)
+            answer = await opened.gatherer.put(job, again=sent)
+            opened.publisher.added((job,), (answer,))
         events.added((job,), (answer,))
-        return JobHandle(self, call, answer)
-
-    def _aput(self, job: NewJob, sent: bool) -> Awaitable[Enqueued]:
-        opened = self.access.opened_here
-        return self.access.arun(_put(job, sent)) if opened is None else _put_here(opened, job, sent)
+        return JobHandle(call, answer)
 
     def send_many(self, calls: Sequence[Call[R]]) -> list[JobHandle[R]]:
         """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing."""
@@ -96,7 +94,7 @@ class Client:
         with tracing.enqueueing(jobs) as jobs:
             answers = self.access.run(_put_many(jobs, sent), "aenqueue_many")
         events.added(jobs, answers)
-        return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
+        return [JobHandle(call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     async def asend_many(self, calls: Iterable[Call[R]]) -> list[JobHandle[R]]:
         """Enqueue many calls in order, in groups of at most 5,000 that are each all or nothing.
@@ -122,7 +120,7 @@ class Client:
         with tracing.enqueueing(jobs) as jobs:
             answers = await self.access.arun(_put_many(jobs, sent))
         events.added(jobs, answers)
-        return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
+        return [JobHandle(call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     def send_together(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
         """Enqueue calls that are tied to each other: all or none, in one step."""
@@ -131,7 +129,7 @@ class Client:
         with tracing.enqueueing(jobs) as jobs:
             answers = self.access.run(_put_many(jobs, sent, together=True), "aenqueue")
         events.added(jobs, answers)
-        return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
+        return [JobHandle(call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     async def asend_together(self, calls: Sequence[Call[Any]]) -> list[JobHandle[Any]]:
         """Enqueue calls that are tied to each other: all or none, in one step."""
@@ -139,7 +137,7 @@ class Client:
         with tracing.enqueueing(jobs) as jobs:
             answers = await self.access.arun(_put_many(jobs, sent, together=True))
         events.added(jobs, answers)
-        return [JobHandle(self, call, answer) for call, answer in zip(calls, answers, strict=True)]
+        return [JobHandle(call, answer) for call, answer in zip(calls, answers, strict=True)]
 
     def send_lent(
         self, calls: Sequence[Call[R]], connection: Lent | AsyncLent, *, together: bool = False
@@ -154,7 +152,7 @@ class Client:
             for group in [jobs] if together else in_groups(jobs):
                 answers += putting.enqueue(connection, group, again=sent)
         events.added(jobs, answers, lent=True)
-        return [JobHandle(self, *pair, lent=True) for pair in zip(calls, answers, strict=True)]
+        return [JobHandle(*pair, lent=True) for pair in zip(calls, answers, strict=True)]
 
     async def asend_lent(
         self, calls: Sequence[Call[R]], connection: Lent | AsyncLent, *, together: bool = False
@@ -169,7 +167,7 @@ class Client:
             for group in [jobs] if together else in_groups(jobs):
                 answers += await putting.aenqueue(connection, group, again=sent)
         events.added(jobs, answers, lent=True)
-        return [JobHandle(self, *pair, lent=True) for pair in zip(calls, answers, strict=True)]
+        return [JobHandle(*pair, lent=True) for pair in zip(calls, answers, strict=True)]
 
     def _admit(self, call: Call[Any]) -> bool:
         """Whether the engine may know the call from an earlier try; it is refused where it cannot be made."""
@@ -188,7 +186,7 @@ class Client:
         for task in {call.task for call in calls}:
             self._let_in(task)
         if not lent:
-            for call in calls:
+            for call in [call for call in calls if call.job.order is not None]:
                 call.refuse_order()
         sent = any(call.sent for call in calls)
         for call in calls:

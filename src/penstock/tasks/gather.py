@@ -68,12 +68,12 @@ class _Stream:
         self._waiting: deque[_Waiting] = deque()
         self._flushing: asyncio.Task[None] | None = None
         self._busy = False
-        self._rested = asyncio.Event()
+        self._rested: asyncio.Event | None = None  # where somebody waits for it
 
     async def rested(self) -> None:
         """Until what is in flight has landed."""
         if self._busy:
-            self._rested.clear()
+            self._rested = self._rested or asyncio.Event()
             await self._rested.wait()
 
     async def put(self, job: NewJob, *, again: bool) -> Enqueued:
@@ -83,7 +83,9 @@ class _Stream:
             return await answer
         self._busy = True
         try:
-            return (await _enqueue(self._engine, [job], again=again))[0]
+            return (await self._engine.enqueue([job], again=again))[0]
+        except OutcomeUnknown as error:
+            return (await _ask_again(self._engine, [job], error))[0]
         finally:
             self._go_on()
 
@@ -96,7 +98,9 @@ class _Stream:
 
     def _rest(self) -> None:
         self._busy = False
-        self._rested.set()
+        if self._rested is not None:
+            self._rested.set()
+            self._rested = None
 
     async def _flush(self) -> None:
         try:
@@ -183,18 +187,20 @@ def _fitting(jobs: Sequence[NewJob]) -> int:
 
 
 async def _enqueue(engine: Engine, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
-    """Enqueue, and ask again where the reply was lost: the same ids are never doubled."""
-    unknown: OutcomeUnknown | None = None
-    for attempt in range(UNKNOWN_RETRIES + 1):
+    try:
+        return await engine.enqueue(jobs, again=again)
+    except OutcomeUnknown as error:
+        return await _ask_again(engine, jobs, error)
+
+
+async def _ask_again(engine: Engine, jobs: Sequence[NewJob], unknown: OutcomeUnknown) -> list[Enqueued]:
+    """The reply was lost: enqueue them again, for the same ids are never doubled."""
+    for attempt in range(UNKNOWN_RETRIES):
+        await asyncio.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))
         try:
-            return await engine.enqueue(jobs, again=again or unknown is not None)
+            return await engine.enqueue(jobs, again=True)
         except OutcomeUnknown as error:
             unknown = error
         except EngineUnavailable:
-            # Nothing happened this time; what became of the call before is still not known.
-            if unknown is None:
-                raise
-        if attempt < UNKNOWN_RETRIES:
-            await asyncio.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))
-    assert unknown is not None
+            pass  # nothing happened this time; what became of the call before is still not known
     raise unknown

@@ -21,7 +21,6 @@ from penstock.model.states import State
 
 if TYPE_CHECKING:
     from penstock.tasks.call import Call
-    from penstock.tasks.client import Client
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -29,15 +28,14 @@ R_co = TypeVar("R_co", covariant=True)
 class JobHandle(Generic[R_co]):
     """A job that was enqueued: a snapshot, until refreshed."""
 
-    __slots__ = ("_client", "_lent", "_task", "duplicate", "id", "key", "state")
+    __slots__ = ("_lent", "_task", "duplicate", "id", "key", "state")
 
     id: str
     key: str  # the idempotency key: given, or minted with the job
     state: State
     duplicate: bool  # the key was taken: this is the job that holds it
 
-    def __init__(self, client: Client, call: Call[R_co], answer: Enqueued, *, lent: bool = False) -> None:
-        self._client = client
+    def __init__(self, call: Call[R_co], answer: Enqueued, *, lent: bool = False) -> None:
         self._task = call.task
         self.key = call.job.key
         self._lent = lent and not answer.duplicate  # it is there only when the caller has committed
@@ -54,13 +52,13 @@ class JobHandle(Generic[R_co]):
     def refresh(self) -> JobHandle[R_co]:
         """Read the job's state anew; JobNotFound where its record is gone."""
         with self._explained():
-            self.state = self._client.get(self.id).state
+            self.state = self._task.client.get(self.id).state
         return self
 
     async def arefresh(self) -> JobHandle[R_co]:
         """Read the job's state anew; JobNotFound where its record is gone."""
         with self._explained():
-            self.state = (await self._client.aget(self.id)).state
+            self.state = (await self._task.client.aget(self.id)).state
         return self
 
     def result(self, timeout: Duration | None = None) -> R_co:
@@ -70,7 +68,7 @@ class JobHandle(Generic[R_co]):
         or a timedelta.
         """
         with self._explained():
-            return self._read(self._client.finished(self.id, _patience(timeout), lent=self._lent))
+            return self._read(self._task.client.finished(self.id, _patience(timeout), lent=self._lent))
 
     async def aresult(self, timeout: Duration | None = None) -> R_co:
         """Wait for the job to end and return what it returned.
@@ -79,7 +77,7 @@ class JobHandle(Generic[R_co]):
         or a timedelta.
         """
         with self._explained():
-            return self._read(await self._client.afinished(self.id, _patience(timeout), lent=self._lent))
+            return self._read(await self._task.client.afinished(self.id, _patience(timeout), lent=self._lent))
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -30,7 +30,7 @@ from penstock.engine import (
 from penstock.engines.redis import enqueue, examine, migrate
 from penstock.engines.redis.bell import Bell, UnknownScript
 from penstock.engines.redis.breakers import Breakers
-from penstock.engines.redis.codec import BY_BYTE, STATES, names_of, raw_id, text_id
+from penstock.engines.redis.codec import BY_BYTE, STATES, is_plain, names_of, raw_id, text_id
 from penstock.engines.redis.instants import SECOND, micro, now_by, number, stored
 from penstock.engines.redis.limits import Limits
 from penstock.engines.redis.notes import Notes
@@ -58,6 +58,7 @@ class RedisEngine(Surveying, Schedules, Limits, Breakers, Notes, Watched):
     def __init__(self, url: str, *, schema: str = "penstock", clock: Clock | None = None) -> None:
         super().__init__(url, schema, clock or EngineClock())
         self._bell = Bell(self._connector, self._prefix, self._server.ask)
+        self._alone = enqueue.Alone(self._server)
 
     # -- life ---------------------------------------------------------------------------------------
     async def open(self) -> None:
@@ -87,7 +88,12 @@ class RedisEngine(Surveying, Schedules, Limits, Breakers, Notes, Watched):
         """Every call finds what an earlier one with the same ids has made: `again` makes no difference."""
         if not jobs:
             return []
-        return enqueue.answers(jobs, await self._do_once("enqueue", *enqueue.arguments(jobs)))
+        now = now_by(self._clock)
+        if len(jobs) == 1 and not now and is_plain(jobs[0]):
+            call = self._alone.call(jobs[0])
+        else:
+            call = self._server.call("enqueue", now, *enqueue.arguments(jobs))
+        return enqueue.answers(jobs, await self._server.send("enqueue", call, repeatable=False))
 
     # -- run ----------------------------------------------------------------------------------------
     async def register(self, worker: WorkerInfo, ttl: float) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from operator import attrgetter
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from penstock.engines.redis.codec import (
@@ -18,62 +19,91 @@ from penstock.engines.redis.codec import (
     text_id,
 )
 from penstock.engines.redis.instants import micro, number
+from penstock.engines.redis.server import Server
 from penstock.engines.redis.ties import delay_of, pack_more
+from penstock.engines.redis.wire import begun
 from penstock.model.job import Enqueued, NewJob
 from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State
 
-_NONE: dict[bytes, bytes] = {}
-_STANDING = (State.WAITING, State.DELAYED)
-
-
-# What jobs share that have neither key, owner nor ties, and differ in nothing but their id and their payload.
-_NAMES = ("queue", "task", "lane", "delay", "window", "priority", "max_attempts", "options", "expire_after")
-_SHARED = attrgetter(*_NAMES)
+_make = tuple.__new__  # a named tuple by its own name takes twice as long
+_SHARED = itemgetter(1, 2, slice(5, None))  # what a job has besides its id, its payload and its key
 
 
 def arguments(jobs: Sequence[NewJob]) -> list[bytes]:
     """What `enqueue.lua` takes. Only neighbours share a group, so that the jobs keep their order."""
     told: list[bytes] = []
-    group: object = None  # what the jobs of the group have in common
-    start = size = 0
-    for job in jobs:
-        bare = job.key == job.id and not job.unique and job.owner is None and job.ties is None
-        head = _plain_head(_SHARED(job)) if bare else None
-        extras = _extras(job) if head is None else _NONE
-        mine = head or (job.queue, job.task, job.lane, job.delay, job.window, job.priority, *extras)
-        if mine is not group and mine != group:
-            if group is not None:
-                told[start] = number(size)
-            group, start, size = mine, len(told), 0
-            told += group_head(job, b"".join(extras)) if head is None else head.group
-        base = pack_base(job, more=b"t" in extras) if head is None else head.base + job.args.encode()
-        told += (raw_id(job.id), base, *extras.values())
-        size += 1
-    if group is not None:
-        told[start] = number(size)
-    return told
+    others: list[NewJob] = []
+    for shared, alike in groupby(jobs, _SHARED):
+        some = list(alike)
+        if is_plain(some[0]) and [job.key for job in some] == [job.id for job in some]:
+            if others:
+                told += _in_groups(others)
+                others = []
+            told += _plain_head(shared).group(some)
+        else:
+            others += some
+    return told + _in_groups(others) if others else told
 
 
 class _PlainHead(NamedTuple):
-    """What plain jobs share: how their group begins, and the base of each."""
+    """What plain jobs share: how their group begins, after its size, and the base of each."""
 
-    group: tuple[bytes, ...]
+    words: tuple[bytes, ...]
     base: bytes
+
+    def group(self, jobs: Sequence[NewJob]) -> list[bytes]:
+        told, base = [number(len(jobs)), *self.words], self.base
+        for job in jobs:
+            told += (raw_id(job.id), base + job.args.encode())
+        return told
 
 
 @lru_cache(1_024)
-def _plain_head(shared: tuple[Any, ...]) -> _PlainHead | None:
-    """None where jobs of which this is so are not plain."""
-    job = NewJob("", **dict(zip(_NAMES, shared, strict=True)))
-    return _PlainHead(group_head(job, b""), plain_head(job)) if is_plain(job) else None
+def _plain_head(shared: tuple[str, str, tuple[Any, ...]]) -> _PlainHead:
+    queue, task, rest = shared
+    job = NewJob("", queue, task, "", "", *rest)
+    return _PlainHead(_head(job, b""), plain_head(job))
 
 
-def group_head(job: NewJob, extras: bytes) -> tuple[bytes, ...]:
-    """What a group shares; for one job until told otherwise."""
+class Alone:
+    """Calls that put one plain job in: all but its id and its payload is written once for all of a kind."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._begun = lru_cache(256)(self._begin)
+
+    def call(self, job: NewJob) -> bytes:
+        command, base = self._begun(_SHARED(job))
+        base += job.args.encode()
+        return b"%b$16\r\n%b\r\n$%d\r\n%b\r\n" % (command, raw_id(job.id), len(base), base)
+
+    def _begin(self, shared: tuple[str, str, tuple[Any, ...]]) -> tuple[bytes, bytes]:
+        head = _plain_head(shared)
+        return begun(self._server.call("enqueue", b"", b"1", *head.words), 2), head.base
+
+
+def _in_groups(jobs: Sequence[NewJob]) -> list[bytes]:
+    """Jobs that are not plain."""
+    told: list[bytes] = []
+    for _, alike in groupby([(job, _extras(job)) for job in jobs], _alike):
+        some = list(alike)
+        first, extras = some[0]
+        told += (number(len(some)), *_head(first, b"".join(extras)))
+        for job, extras in some:
+            told += (raw_id(job.id), pack_base(job, more=b"t" in extras), *extras.values())
+    return told
+
+
+def _alike(told: tuple[NewJob, dict[bytes, bytes]]) -> tuple[Any, ...]:
+    job, extras = told
+    return job.queue, job.task, job.lane, job.delay, job.window, job.priority, *extras
+
+
+def _head(job: NewJob, extras: bytes) -> tuple[bytes, ...]:
+    """What a group shares, after its size."""
     delay = delay_of(job)
     return (
-        b"1",
         kind_of(job.queue, job.task),
         b"" if job.lane in (None, job.queue) else str(job.lane).encode(),
         number(micro(delay) if delay > 0 else 0),
@@ -86,11 +116,12 @@ def of_one(job: NewJob, heir_of: bytes) -> list[bytes]:
     """A group of one: the heir of a dead letter."""
     extras = _extras(job)
     return [
-        *group_head(job, b"".join(extras)),
+        b"1",
+        *_head(job, b"".join(extras)),
         raw_id(job.id),
         pack_base(job, heir_of=heir_of),
         *extras.values(),
-    ]  # fmt: skip
+    ]
 
 
 def _extras(job: NewJob) -> dict[bytes, bytes]:
@@ -112,12 +143,15 @@ def _extras(job: NewJob) -> dict[bytes, bytes]:
 
 def answers(jobs: Sequence[NewJob], there: Sequence[Any]) -> list[Enqueued]:
     """One answer for each job; `there` tells of those that were not created, and those that are blocked."""
-    told = [Enqueued(job.id, _STANDING[_is_delayed(job)], False) for job in jobs]
+    waits = State.WAITING
+    told = [
+        _make(Enqueued, (job.id, _standing(job) if job.delay or job.unique else waits, False)) for job in jobs
+    ]
     for place, raw, letter in zip(*[iter(there)] * 3, strict=True):
         job_id = text_id(raw)
         told[place] = Enqueued(job_id, STATES[letter.decode()], job_id != jobs[place].id)
     return told
 
 
-def _is_delayed(job: NewJob) -> bool:
-    return job.delay > 0 or (job.unique and delay_of(job) > 0)
+def _standing(job: NewJob) -> State:
+    return State.DELAYED if delay_of(job) > 0 else State.WAITING

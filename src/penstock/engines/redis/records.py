@@ -99,12 +99,10 @@ def _first_claim(raw: bytes, base: bytes, token: str) -> Claim:
     queue, task = names_of(base[BASE.size : at])
     job_id = text_id(raw)
     since = instant(created)
-    return Claim._make(
-        (
-            job_id, token, queue, task, queue, base[at:].decode(), job_id, 1, max_attempts, priority,
-            None, None, False, 0, since, since if due == created else instant(due), False,
-        )
-    )  # fmt: skip
+    return tuple.__new__(Claim, (
+        job_id, token, queue, task, queue, base[at:].decode(), job_id, 1, max_attempts, priority,
+        None, None, False, 0, since, since if due == created else instant(due), False,
+    ))  # fmt: skip
 
 
 def read_held(raw: bytes, run: Run, base_head: bytes, *, started: bool) -> Held:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+from collections.abc import Coroutine
 from typing import Any
 
 from penstock.engines.redis import failures
@@ -16,7 +17,6 @@ from penstock.model.errors import EngineError, EngineFull, EngineUnavailable, Ou
 CALL_SECONDS = 10.0
 TRIES = 5
 PAUSE = 0.05  # seconds; twice as long with every try
-_CROWD = 3  # how often a script may be unknown within one call, should somebody flush them all the time
 
 
 class Server:
@@ -43,24 +43,33 @@ class Server:
         if wire is not None and pid == os.getpid():
             await wire.close()
 
-    async def run(self, verb: str, now: bytes, *arguments: bytes, repeatable: bool) -> Any:
-        """The answer of a script.
+    def run(self, verb: str, now: bytes, *arguments: bytes, repeatable: bool) -> Coroutine[Any, Any, Any]:
+        """The answer of a script: see `send`."""
+        return self.send(verb, self.call(verb, now, *arguments), repeatable=repeatable)
+
+    async def send(self, verb: str, call: bytes, *, repeatable: bool) -> Any:
+        """The answer to a call of a script.
 
         `repeatable` says that doing it twice does no harm: then it is tried again even after a lost answer.
         """
-        script, call = self._scripts[verb], self.call(verb, now, *arguments)
-        for tried in range(1, TRIES):
+        problem: EngineError | None = None
+        for tried in range(1, TRIES + 1):
             try:
-                return await self._once(call, script)
-            except EngineFull:
-                raise
-            except OutcomeUnknown:
-                if not repeatable:
-                    raise
-            except EngineUnavailable:
-                pass
-            await asyncio.sleep(PAUSE * 2**tried * random.uniform(0.5, 1.5))
-        return await self._once(call, script)
+                wire = self._wire
+                if wire is None or not wire.usable or self._pid != os.getpid():
+                    wire = await self._connected()
+                return await wire.call(call)
+            except Lost as error:
+                problem = OutcomeUnknown(f"the connection was lost before the answer came: {error}")
+            except ServerError as error:
+                problem = await self._understood(error, self._scripts[verb])
+            except EngineUnavailable as error:
+                problem = error
+            if problem is not None:
+                if tried == TRIES or not _may_pass(problem, repeatable=repeatable):
+                    break
+                await asyncio.sleep(PAUSE * 2**tried * random.uniform(0.5, 1.5))
+        raise problem or EngineUnavailable("the server forgets our scripts as fast as they are loaded")
 
     def call(self, verb: str, now: bytes, *arguments: bytes) -> bytes:
         """What is sent to have a script run."""
@@ -74,29 +83,20 @@ class Server:
         except Lost as error:
             raise EngineUnavailable(f"the connection was lost: {error}") from None
 
-    async def _once(self, call: bytes, script: Script) -> Any:
-        for _ in range(_CROWD):
-            self._check_process()
-            wire = self._wire
-            if wire is None or not wire.usable:
-                wire = await self._connected()
-            try:
-                return await wire.call(call)
-            except Lost as error:
-                raise OutcomeUnknown(f"the connection was lost before the answer came: {error}") from None
-            except ServerError as error:
-                if error.code != failures.NO_SCRIPT:
-                    raise await self._problem(error) from None
-            await self._load(wire, script)
-        raise EngineUnavailable("the server forgets our scripts as fast as they are loaded")
-
-    async def _load(self, wire: Wire, script: Script) -> None:
+    async def _understood(self, error: ServerError, script: Script) -> EngineError | None:
+        """What a refusal means; None where only the script was unknown, which it is no more."""
+        if error.code != failures.NO_SCRIPT:
+            return await self._problem(error)
         try:
+            wire = await self._connected()
             await wire.call(frame(b"SCRIPT", b"LOAD", script.text))
-        except Lost as error:
-            raise EngineUnavailable(f"the connection was lost while loading a script: {error}") from None
-        except ServerError as error:
-            raise await self._problem(error) from None
+        except Lost as lost:
+            return EngineUnavailable(f"the connection was lost while loading a script: {lost}")
+        except ServerError as refusal:
+            return await self._problem(refusal)
+        except EngineUnavailable as unavailable:
+            return unavailable
+        return None
 
     async def _problem(self, error: ServerError) -> EngineError:
         if error.code in failures.ELSEWHERE:
@@ -123,3 +123,10 @@ class Server:
             raise EngineError("this engine is not open; call `await engine.open()` first")
         if self._pid != os.getpid():
             raise EngineError("this engine was opened in another process; after fork, open a new one")
+
+
+def _may_pass(problem: EngineError, *, repeatable: bool) -> bool:
+    """Whether the same call may do better in a moment, and does no harm."""
+    if isinstance(problem, OutcomeUnknown):
+        return repeatable
+    return isinstance(problem, EngineUnavailable) and not isinstance(problem, EngineFull)

@@ -32,6 +32,12 @@ def frame(*words: bytes | str | int) -> bytes:
     return packed
 
 
+def begun(command: bytes, more: int) -> bytes:
+    """A command to which that many words are still to be added."""
+    count, _, words = command.partition(b"\r\n")
+    return b"*%d\r\n%b" % (int(count[1:]) + more, words)
+
+
 class Wire(asyncio.Protocol):
     """Touched by one event loop only. A caller that gives up harms nobody: its answer goes to no one."""
 
@@ -92,21 +98,19 @@ class Wire(asyncio.Protocol):
         _keep_alive(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
-        self._reader.feed(data)
+        reader, asked = self._reader, self._asked
+        reader.feed(data)
         try:
-            while (reply := self._reader.gets()) is not False:
-                self._deliver(reply)
+            while (reply := reader.gets()) is not False:
+                answer, _ = asked.popleft()
+                if answer.done():
+                    continue
+                if isinstance(reply, ServerError):
+                    answer.set_exception(reply)
+                else:
+                    answer.set_result(reply)
         except hiredis.ProtocolError:
             self.sever()
-
-    def _deliver(self, reply: Any) -> None:
-        answer, _ = self._asked.popleft()
-        if answer.done():
-            return
-        if isinstance(reply, ServerError):
-            answer.set_exception(reply)
-        else:
-            answer.set_result(reply)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._watching is not None:
