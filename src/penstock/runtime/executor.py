@@ -126,8 +126,11 @@ class Executor:
         if task.is_gated and (closed := task.closed()):
             return Unfit(Park(claim.task, closed, misfits(claim.lane)))
         try:
-            running.policy = task.policy_for(claim.options)
-            running.timeout = task.timeout_for(claim.options)
+            if claim.options is None:  # as most have none
+                running.policy, running.timeout = task.retry, task.timeout
+            else:
+                running.policy = task.policy_for(claim.options)
+                running.timeout = task.timeout_for(claim.options)
             running.args = task.decode(claim.args)
             belongs = task.lane_for(running.args) if task.is_limited else None
         except InvalidArguments as error:

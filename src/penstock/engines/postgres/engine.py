@@ -152,11 +152,21 @@ class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, 
         return Orders(False, stops, frozenset(paused), watched, ordered and Order(ordered))
 
     async def claim(self, want: Want) -> Claimed:
-        self._listener.look(want.queues)
         step = Step([], want)
-        settled = step.read(
-            await self._database.run(*step.calls(self._sql, self._clock.now()), repeatable=False)
-        )
+        return await self._claim(want, step, step.calls(self._sql, self._clock.now()))
+
+    async def claim_next(self, want: Want, timeout: float) -> Claimed:
+        if self._clock.now() is not None:  # a time that is told would be old by then
+            await self.wait(list(want.queues), timeout)
+            return await self.claim(want)
+        step = Step([], want)
+        calls = [call.written() for call in step.calls(self._sql, None)]
+        await self.wait(list(want.queues), timeout)
+        return await self._claim(want, step, calls)
+
+    async def _claim(self, want: Want, step: Step, calls: Sequence[Call]) -> Claimed:
+        self._listener.look(want.queues)
+        settled = step.read(await self._database.run(*calls, repeatable=False))
         if settled.expired:
             raise WorkerExpired(f"worker {want.worker} is not alive any more; begin again under a new id")
         return Claimed(settled.claims, settled.next_in)
@@ -218,10 +228,6 @@ class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, 
 
     async def wait(self, queues: Sequence[str], timeout: float) -> None:
         await self._listener.wait(queues, timeout)
-
-    async def claim_next(self, want: Want, timeout: float) -> Claimed:
-        await self.wait(list(want.queues), timeout)
-        return await self.claim(want)
 
     # -- upkeep -------------------------------------------------------------------------------------
     async def outlook(self) -> Outlook:

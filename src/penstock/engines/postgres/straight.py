@@ -68,11 +68,17 @@ class Statement(NamedTuple):
     names: tuple[str, ...]
 
 
-async def query(session: Session, sql: str, values: dict[str, Any]) -> Rows:
-    """The rows of one statement, in a transaction of its own."""
+async def query(
+    session: Session, sql: str, values: dict[str, Any], texts: Sequence[bytes | None] | None = None
+) -> Rows:
+    """The rows of one statement, in a transaction of its own; `texts`: the values, where they are written."""
+    return _rows(session, await send(session, sql, texts or texts_of(sql, values)))
+
+
+def texts_of(sql: str, values: dict[str, Any]) -> list[bytes | None]:
+    """The values of a statement in the order of their names, as text."""
     names = _statement(sql).names
-    parameters = [None if (value := values[name]) is None else encoded(value) for name in names]
-    return _rows(session, await send(session, sql, parameters))
+    return [None if (value := values[name]) is None else encoded(value) for name in names]
 
 
 def send(session: Session, sql: str, parameters: Sequence[bytes | None]) -> Awaitable[PGresult]:

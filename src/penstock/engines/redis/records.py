@@ -76,10 +76,23 @@ def read_job(raw: bytes, base_raw: bytes, run_raw: bytes, state: bytes, more_raw
     )
 
 
-def read_claim(raw: bytes, base_raw: bytes, again: bytes, token: str) -> Claim:
+def read_claim(raw: bytes, base: bytes, again: bytes, token: str) -> Claim:
     """A claimed job; `again` tells of the runs before, empty for the first."""
-    if not again and not base_raw[_FLAGS_AT]:
-        return _first_claim(raw, base_raw, token)
+    if again or base[_FLAGS_AT]:
+        return _other_claim(raw, base, again, token)
+    # The most common job, which has nothing but a payload: this is where the time goes.
+    created, due, _, priority, max_attempts, _, length = BASE.unpack_from(base)
+    at = BASE.size + length
+    queue, task = names_of(base[BASE.size : at])
+    job_id = text_id(raw)
+    since = instant(created)
+    return tuple.__new__(Claim, (
+        job_id, token, queue, task, queue, base[at:].decode(), job_id, 1, max_attempts, priority,
+        None, None, False, 0, since, since if due == created else instant(due), False,
+    ))  # fmt: skip
+
+
+def _other_claim(raw: bytes, base_raw: bytes, again: bytes, token: str) -> Claim:
     base = read_base(base_raw)
     job_id = text_id(raw)
     attempt, flags, crashes, due = _AGAIN.unpack_from(again) if again else (1, 0, 0, base.due)
@@ -90,19 +103,6 @@ def read_claim(raw: bytes, base_raw: bytes, again: bytes, token: str) -> Claim:
         base.owner, base.options, bool(flags & 1), crashes, instant(base.created), instant(due),
         bool(flags & 2),
     )  # fmt: skip
-
-
-def _first_claim(raw: bytes, base: bytes, token: str) -> Claim:
-    """The same for the most common job, which has nothing but a payload: this is where the time goes."""
-    created, due, _, priority, max_attempts, _, length = BASE.unpack_from(base)
-    at = BASE.size + length
-    queue, task = names_of(base[BASE.size : at])
-    job_id = text_id(raw)
-    since = instant(created)
-    return tuple.__new__(Claim, (
-        job_id, token, queue, task, queue, base[at:].decode(), job_id, 1, max_attempts, priority,
-        None, None, False, 0, since, since if due == created else instant(due), False,
-    ))  # fmt: skip
 
 
 def read_held(raw: bytes, run: Run, base_head: bytes, *, started: bool) -> Held:

@@ -160,11 +160,8 @@ class Wanted:
 
     def read(self, answer: Sequence[Any]) -> list[Claim]:
         """The claims in an answer: after the first four, three values for each."""
-        tokens = self._tokens
-        claims = [
-            read_claim(answer[i], answer[i + 1], answer[i + 2], tokens[start : start + 32])
-            for start, i in _enumerate_tokens(len(answer))
-        ]
+        tokens = [self._tokens[at : at + 32] for at in range(0, (len(answer) - 4) // 3 * 32, 32)]
+        claims = list(map(read_claim, answer[4::3], answer[5::3], answer[6::3], tokens))
         return sorted(claims, key=_rank) if answer[0] == _UNORDERED else claims
 
 
@@ -180,11 +177,6 @@ def fence(answer: Sequence[Any]) -> int:
 
 def _rank(claim: Claim) -> tuple[datetime, str]:
     return claim.due_at - timedelta(seconds=HEAD_START[Priority(claim.priority)]), claim.id
-
-
-def _enumerate_tokens(length: int) -> list[tuple[int, int]]:
-    """Where the token of each claim begins, and the claim itself."""
-    return [((i - 4) // 3 * 32, i) for i in range(4, length, 3)]
 
 
 def _known(tasks: Mapping[str, str]) -> bytes:

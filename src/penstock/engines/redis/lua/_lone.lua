@@ -25,17 +25,18 @@ if #ARGV <= 15 and tonumber(ARGV[4]) > 0 then
   local base = id and call('HGET', p .. 'jobs', id)
   local flags = base and string.byte(base, 17)
   local plain = flags and flags < 128 and flags % 4 < 2 -- neither more of it elsewhere nor an expiry
-  if plain and call('HEXISTS', p .. 'runs', id) == 0 and call('EXISTS', p .. 'lanes') == 0
-    and not call('LPOS', p .. 'void:' .. worker, request)
-  then
+  if plain and call('EXISTS', p .. 'lanes') == 0 and not call('LPOS', p .. 'void:' .. worker, request) then
     local time, till = ARGV[1] == '' and call('TIME'), call('ZSCORE', p .. 'workers', worker)
     local now = time and time[1] * 1000000 + time[2] or tonumber(ARGV[1])
-    if till and tonumber(till) > now then
-      local fence = string.format('%.0f', math.max(now, tonumber(call('GET', p .. 'fence') or 0) + 1))
-      local run = run_head(now) .. ARGV[5]:sub(1, 16) .. run_tail(base, worker, request)
-      call('SET', p .. 'fence', fence)
+    local run = till and tonumber(till) > now and run_head(now) .. ARGV[5]:sub(1, 16) .. run_tail(base, worker, request)
+    if run and call('HSETNX', p .. 'runs', id, run) == 1 then -- one that had a run before is left to the rest
+      local fence = string.format('%.0f', now)
+      local last = call('SET', p .. 'fence', fence, 'GET')
+      if last and tonumber(last) >= now then
+        fence = string.format('%.0f', tonumber(last) + 1)
+        call('SET', p .. 'fence', fence)
+      end
       call('DEL', p .. 'lane:' .. queue, unpack(bells))
-      call('HSET', p .. 'runs', id, run)
       call('SADD', p .. 'held:' .. worker, id)
       call('HINCRBY', p .. 'counts', queue .. ':waiting', -1)
       call('HINCRBY', p .. 'counts', queue .. ':active', 1)
