@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from json import encoder
 from math import isfinite
 from types import NoneType
@@ -23,7 +23,7 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _encoder() -> Callable[[Any], str]:
+def _writer() -> Callable[[Any, int], Iterable[str]]:
     """Writes what `check` has let pass. The library makes a writer anew for each value, at twice the cost."""
     item, colon = separators = ",", ":"
     writer = json.JSONEncoder(
@@ -31,13 +31,15 @@ def _encoder() -> Callable[[Any], str]:
     )
     make: Any = getattr(encoder, "c_make_encoder", None)
     if make is None:
-        return writer.encode
+        return lambda value, _: (writer.encode(value),)
     text: Callable[[str], str] = encoder.encode_basestring
-    chunks = make(None, writer.default, text, None, colon, item, False, False, False)
-    return lambda value: "".join(chunks(value, 0))
+    parts: Callable[[Any, int], Iterable[str]] = make(
+        None, writer.default, text, None, colon, item, False, False, False
+    )
+    return parts
 
 
-_encode = _encoder()
+_parts = _writer()
 
 
 def decoder(object_of: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Callable[[str], Any]:
@@ -51,7 +53,7 @@ _decode = decoder()
 def dumps(value: Any, limit: int, what: str = "value") -> str:
     """Write `value` as JSON text of at most `limit` bytes, or raise InvalidValue naming the place."""
     check(value, what)
-    text = _encode(value)
+    text = "".join(_parts(value, 0))
     # A lone surrogate has no UTF-8 form: encoding is both the test for it and the measure of the size.
     try:
         size = len(text) if text.isascii() else len(text.encode())
@@ -65,10 +67,10 @@ def dumps(value: Any, limit: int, what: str = "value") -> str:
     return text
 
 
-def dumps_scalars(values: dict[str, Any], limit: int, what: str) -> str:
+def dumps_scalars(limit: int, what: str, values: dict[str, Any]) -> str:
     """As `dumps`, for an object that is known to hold nothing but text, numbers and truth values."""
     try:
-        text = _encode(values)
+        text = "".join(_parts(values, 0))
     except ValueError:  # a number that is none: `dumps` tells of it
         return dumps(values, limit, what)
     if len(text) <= MAX_DIGITS and len(text) <= limit and text.isascii():

@@ -37,12 +37,13 @@ class Arguments:
         self._task = task
         self._signature = signature
         self._limit = limit
+        self._most = len(signature.names) + MOST  # arguments that are looked at one by one
 
     def encode(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         """The payload as JSON text, and the validated values; InvalidArguments names every misfit."""
         codec = self._codec
         given = self._bind(args, kwargs) if args else kwargs
-        if len(given) > len(self._signature.names) + MOST:
+        if len(given) > self._most:
             raise InvalidArguments(self._task, too_many(given, self._signature.names))
         try:
             values = codec.from_python(given)
@@ -163,7 +164,7 @@ class Arguments:
         """What writes validated values: the plainer their types are, the less there is to look at."""
         kinds = self._signature.types.values()
         if all(map(is_scalar, kinds)):
-            return partial(dumps_scalars, limit=self._limit, what="arguments")
+            return partial(dumps_scalars, self._limit, "arguments")
         return self._plain if all(map(is_plain, kinds)) else self._serialised
 
     @cached_property
