@@ -243,3 +243,11 @@ async def until_blocked(engine: PostgresEngine) -> None:
     sql = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and position(%s in query) > 0"
     while not await ask(sql, engine.schema):
         pass
+
+
+@pytest.mark.parametrize("verb", ["claim", "claim_next"])
+async def test_a_want_that_cannot_be_written_is_refused_by_an_error_of_ours(verb):
+    async with fresh_engine() as engine:
+        patience = {} if verb == "claim" else {"timeout": 0.01}
+        with pytest.raises(EngineError, match="NUL"):
+            await getattr(engine, verb)(want(worker="a\0b"), **patience)

@@ -174,6 +174,45 @@ async def test_scripts_that_were_flushed_are_loaded_again():
         assert await counts(engine) == {State.COMPLETED: 3}
 
 
+async def test_a_server_that_is_back_at_the_last_try_is_asked_though_it_has_no_scripts_any_more(monkeypatch):
+    monkeypatch.setattr(server_module, "PAUSE", 0.001)
+    async with fresh_engine() as engine:
+        connected, away = engine._server._connected, server_module.TRIES - 1
+
+        async def after_a_while():
+            nonlocal away
+            if away:
+                away -= 1
+                raise EngineUnavailable("it restarts")
+            return await connected()
+
+        await engine._server._wire.close()
+        monkeypatch.setattr(engine._server, "_connected", after_a_while)
+        redis_server().ask("SCRIPT", "FLUSH")
+        await put(engine)
+        assert away == 0
+        assert await counts(engine) == {State.WAITING: 1}
+
+
+async def test_scripts_that_are_flushed_all_the_time_are_a_problem_that_may_pass(monkeypatch):
+    pauses = []
+    monkeypatch.setattr(server_module, "PAUSE", 0.001)
+    async with fresh_engine() as engine:
+        understood = engine._server._understood
+
+        async def and_flushed_again(error, script):
+            found = await understood(error, script)
+            pauses.append(script)
+            if len(pauses) < 7:
+                redis_server().ask("SCRIPT", "FLUSH")
+            return found
+
+        monkeypatch.setattr(engine._server, "_understood", and_flushed_again)
+        redis_server().ask("SCRIPT", "FLUSH")
+        await put(engine)
+        assert await counts(engine) == {State.WAITING: 1}
+
+
 async def test_work_goes_on_after_a_restart_and_nothing_is_lost(durable_server):
     async with fresh_engine(durable_server) as engine:
         await register(engine, ttl=300)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import psycopg
@@ -36,8 +37,10 @@ class Call(NamedTuple):
     texts: Sequence[bytes | None] | None = None  # the values as they are sent, where they were written before
 
     def written(self) -> Call:
-        """The same, with less to be done when it is sent."""
-        return self._replace(texts=straight.texts_of(self.sql, self.values))
+        """The same, with less to be done when it is sent. What cannot be written is refused only then."""
+        with suppress(psycopg.Error):
+            return self._replace(texts=straight.texts_of(self.sql, self.values))
+        return self
 
 
 class Database:

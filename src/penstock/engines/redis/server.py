@@ -17,6 +17,9 @@ from penstock.model.errors import EngineError, EngineFull, EngineUnavailable, Ou
 CALL_SECONDS = 10.0
 TRIES = 5
 PAUSE = 0.05  # seconds; twice as long with every try
+_CROWD = (
+    3  # how often a script may be unknown before that is a problem, should somebody flush them all the time
+)
 
 
 class Server:
@@ -52,24 +55,31 @@ class Server:
 
         `repeatable` says that doing it twice does no harm: then it is tried again even after a lost answer.
         """
-        problem: EngineError | None = None
-        for tried in range(1, TRIES + 1):
+        tried = loaded = 0
+        while True:
             try:
                 wire = self._wire
                 if wire is None or not wire.usable or self._pid != os.getpid():
                     wire = await self._connected()
                 return await wire.call(call)
             except Lost as error:
-                problem = OutcomeUnknown(f"the connection was lost before the answer came: {error}")
+                problem: EngineError = OutcomeUnknown(
+                    f"the connection was lost before the answer came: {error}"
+                )
             except ServerError as error:
-                problem = await self._understood(error, self._scripts[verb])
+                found = await self._understood(error, self._scripts[verb])
+                loaded += found is None
+                if found is None and loaded % _CROWD:
+                    continue
+                problem = found or EngineUnavailable(
+                    "the server forgets our scripts as fast as they are loaded"
+                )
             except EngineUnavailable as error:
                 problem = error
-            if problem is not None:
-                if tried == TRIES or not _may_pass(problem, repeatable=repeatable):
-                    break
-                await asyncio.sleep(PAUSE * 2**tried * random.uniform(0.5, 1.5))
-        raise problem or EngineUnavailable("the server forgets our scripts as fast as they are loaded")
+            tried += 1
+            if tried == TRIES or not _may_pass(problem, repeatable=repeatable):
+                raise problem
+            await asyncio.sleep(PAUSE * 2**tried * random.uniform(0.5, 1.5))
 
     def call(self, verb: str, now: bytes, *arguments: bytes) -> bytes:
         """What is sent to have a script run."""
