@@ -13,8 +13,8 @@ from datetime import datetime
 from typing import Any, Self
 
 LOOK_EVERY = 0.1  # seconds between looks at the heartbeats
-# A death is dated when its witness comes to write it down. One that has to wait for others would date it after
-# the start of the next run, which may begin within milliseconds.
+# A death is dated when its witness comes to write it down. One that has to wait for others would date it
+# after the start of the next run, which may begin within milliseconds.
 PROMPT = 0.000_1  # seconds that another thread may keep it from running
 FIRST = -10  # its priority among all processes, where that may be had
 
