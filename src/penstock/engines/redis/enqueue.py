@@ -27,7 +27,9 @@ from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State
 
 _make = tuple.__new__  # a named tuple by its own name takes twice as long
-_SHARED = itemgetter(1, 2, slice(5, 15))  # what a job has besides its id, its payload, its key and its order
+# What a job has besides its id, its payload and its key. Its place in an outbox is no matter here.
+_NAMES = tuple(name for name in NewJob._fields if name not in ("id", "args", "key", "order"))
+_SHARED = itemgetter(*map(NewJob._fields.index, _NAMES))
 
 
 def arguments(jobs: Sequence[NewJob]) -> list[bytes]:
@@ -60,9 +62,8 @@ class _PlainHead(NamedTuple):
 
 
 @lru_cache(1_024)
-def _plain_head(shared: tuple[str, str, tuple[Any, ...]]) -> _PlainHead:
-    queue, task, rest = shared
-    job = NewJob("", queue, task, "", "", *rest)
+def _plain_head(shared: tuple[Any, ...]) -> _PlainHead:
+    job = NewJob("", **dict(zip(_NAMES, shared, strict=True)))
     return _PlainHead(_head(job, b""), plain_head(job))
 
 
@@ -78,7 +79,7 @@ class Alone:
         base += job.args.encode()
         return b"%b$16\r\n%b\r\n$%d\r\n%b\r\n" % (command, raw_id(job.id), len(base), base)
 
-    def _begin(self, shared: tuple[str, str, tuple[Any, ...]]) -> tuple[bytes, bytes]:
+    def _begin(self, shared: tuple[Any, ...]) -> tuple[bytes, bytes]:
         head = _plain_head(shared)
         return begun(self._server.call("enqueue", b"", b"1", *head.words), 2), head.base
 

@@ -17,9 +17,7 @@ from penstock.model.errors import EngineError, EngineFull, EngineUnavailable, Ou
 CALL_SECONDS = 10.0
 TRIES = 5
 PAUSE = 0.05  # seconds; twice as long with every try
-_CROWD = (
-    3  # how often a script may be unknown before that is a problem, should somebody flush them all the time
-)
+_CROWD = 3  # how often a script may be unknown before that is a problem: somebody may flush them all the time
 
 
 class Server:
