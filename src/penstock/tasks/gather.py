@@ -18,7 +18,8 @@ from penstock.model.job import Enqueued, NewJob
 T = TypeVar("T")
 
 MAX_BATCH = 5_000
-DRAWN = 250  # calls that are made before the loop has its turn
+DRAWN = 50  # calls that are made before the loop has its turn: an engine's answer waits for it
+LET_IN = 250  # calls that are made before other threads have theirs
 MOMENT = 0.000_001  # seconds; the kernel makes some fifty times that of it
 MAX_BATCH_BYTES = 4 * 1_048_576
 UNKNOWN_RETRIES = 5
@@ -157,11 +158,12 @@ async def drawn(given: Iterable[T]) -> AsyncIterator[list[T]]:
     group: list[T] = []
     while some := list(islice(source, DRAWN)):
         group += some
+        if len(group) % LET_IN == 0:
+            _let_threads_in()
         if len(group) >= MAX_BATCH:
             yield group
             group = []
         await asyncio.sleep(0)
-        _let_threads_in()
     if group:
         yield group
 
