@@ -139,7 +139,7 @@ class Listener:
         if payload.startswith(_PING):
             return
         self._hearing.hear(payload)
-        self._hear_again(payload)
+        asyncio.get_running_loop().call_soon(self._hear_again, payload)  # after those whom this has woken
 
     def _hear_again(self, queue: str) -> None:
         """A moment later: a transaction that left the word to this one may be seen only then."""

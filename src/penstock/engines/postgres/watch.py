@@ -25,7 +25,11 @@ class Watch:
     def _ready(self) -> None:
         self.step()
         if self.there and self.expectant:
-            # At a socket with an error uvloop calls once and never again, though there may be more to read.
+            self._loop.call_soon(self._expect_more)  # after those whom this has woken
+
+    def _expect_more(self) -> None:
+        """At a socket with an error uvloop calls once and never again, though there may be more to read."""
+        if self.there and self.expectant:
             self._loop.remove_reader(self._socket)
             self._loop.add_reader(self._socket, self._ready)
 
