@@ -84,7 +84,7 @@ def _round(store: Store, size: Size, samples: Samples, others: list[peers.Peer])
         *[(enqueue.one_by_one, peers.one_by_one)] * size.turns,
         (enqueue.measure, peers.bulk),
         (drain.measure, peers.drain),
-        (latency.measure, peers.pick_up),
+        *[(latency.measure, peers.pick_up)] * size.turns,
     ]
     for ours, theirs in steps:
         ours(store, size, samples)

@@ -18,7 +18,8 @@ def one_by_one(store: Store, size: Size, samples: Samples) -> None:
 
 
 def measure(store: Store, size: Size, samples: Samples) -> None:
-    _measure("together", store, size, samples)
+    for _ in range(size.turns):
+        _measure("together", store, size, samples)
     _measure("sync", store, size, samples)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 class Size(NamedTuple):
     rounds: int
-    turns: int  # of each who enqueues one by one, in a round
+    turns: int  # in a round, of what is over soon: enqueueing, pick-up
     singles: int  # enqueued one by one in a turn
     cap: float  # seconds that one measurement may take; a rate is reckoned from what was done by then
     bulk: int
@@ -19,7 +19,7 @@ class Size(NamedTuple):
 
 
 FULL = Size(
-    rounds=3, turns=3, singles=3_000, cap=2.5, bulk=50_000, keyed=20_000, drained=20_000, picked_up=300,
+    rounds=3, turns=3, singles=3_000, cap=2.5, bulk=50_000, keyed=20_000, drained=20_000, picked_up=150,
     idle=60.0, imports=9,
 )  # fmt: skip
 QUICK = Size(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from statistics import median
 
 import psycopg
 
@@ -19,6 +20,8 @@ CLIENTS = 32
 PROCESSES = 2
 START = 2.0  # seconds for the clients to be ready
 WITH, WITHOUT = "penstock", "silent"  # schemas
+# So that a slow moment of the machine, and a table that grows, meet both.
+TURNS = (WITH, WITHOUT, WITHOUT, WITH) * 2
 _SILENCE = f"create or replace function {WITHOUT}.wake(queue text) returns void language sql as ''"
 
 
@@ -29,10 +32,9 @@ def measure(store: Store, size: Size, samples: Samples) -> None:
         with psycopg.connect(place.url, autocommit=True) as session:
             session.execute(_SILENCE)
             session.execute(f"listen penstock_{WITH}".encode())
-            # Turn about, twice, so that a slow moment of the machine meets both.
-            rates = [(schema, _rate(place, schema, size.cap)) for schema in (WITH, WITHOUT, WITHOUT, WITH)]
-    heard = sum(rate for schema, rate in rates if schema == WITH) / 2
-    silent = sum(rate for schema, rate in rates if schema == WITHOUT) / 2
+            rates = [(schema, _rate(place, schema, size.cap)) for schema in TURNS]
+    heard = median(rate for schema, rate in rates if schema == WITH)
+    silent = median(rate for schema, rate in rates if schema == WITHOUT)
     samples.add(OURS, f"enqueue, {CLIENTS} clients", heard)
     samples.add(OURS, f"enqueue, {CLIENTS} clients, wake-ups on : off", heard / silent)
 
