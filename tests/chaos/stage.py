@@ -19,7 +19,7 @@ from typing import Any
 
 from tests.acceptance.fleet import Site, Tree, new_database, opened
 from tests.chaos import history, tasks
-from tests.chaos.witness import Witness
+from tests.chaos.witness import LINE, Witness
 from tests.servers import PostgresServer, RedisServer
 
 from penstock import Penstock
@@ -54,7 +54,9 @@ class Stage:
             os.pathsep
         )
         self.acknowledged: list[str] = []
-        self.witness = Witness(self.note, lambda: self.ask(lambda e: e.workers()))
+        door = folder / "witness"
+        self.witness = Witness(self.note, lambda: self.ask(lambda e: e.workers()), door)
+        self.site.env[LINE] = str(door)
         self._told = 0.0
 
     # -- workers --------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from tests.chaos import asleep
+from tests.chaos.witness import hold_line
 
 from penstock import Context, Penstock, Retry, SyncContext
 
@@ -25,6 +26,7 @@ app.queue(
 
 def note(f: str, ctx: Context | SyncContext, **more: Any) -> None:
     """Append a line to the history; one write, so that processes do not mix."""
+    hold_line()
     job = ctx.job
     line: dict[str, Any] = {
         "t": time.monotonic(),

@@ -1,15 +1,23 @@
-"""What a chaos run sees for itself: when processes die, and how long the engine holds workers alive."""
+"""What a chaos run sees for itself: when processes die, and how long the engine holds workers alive.
+
+A process is dead when none of its code can run any more. The kernel lets go of its files then, and reports
+its exit a little later: on a busy machine others may have their turn in between, and the job with it.
+Who runs jobs therefore holds a line to the witness, and the first of the two signs counts.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import select
+import socket
+import struct
 import sys
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Self
 
 LOOK_EVERY = 0.1  # seconds between looks at the heartbeats
@@ -18,18 +26,35 @@ LOOK_EVERY = 0.1  # seconds between looks at the heartbeats
 PROMPT = 0.000_1  # seconds that another thread may keep it from running
 FIRST = -10  # its priority among all processes, where that may be had
 
+LINE = "CHAOS_WITNESS"  # where to hold a line to it
+
 Note = Callable[..., float]
+
+_PEER = struct.Struct("3i")  # who is at the other end of a line: pid, user, group
+_held: dict[int, socket.socket] = {}  # by the process: a fork has to hold one of its own
+
+
+def hold_line() -> None:
+    """Be seen to die, where somebody looks."""
+    path = os.environ.get(LINE)
+    if path and os.getpid() not in _held:
+        _held[os.getpid()] = line = socket.socket(socket.AF_UNIX)
+        line.connect(path)
 
 
 class Witness(AbstractContextManager["Witness"]):
     """Writes `dead` and `beat` lines into the history, from threads of its own."""
 
-    def __init__(self, note: Note, workers: Callable[[], Iterable[Any]]) -> None:
+    def __init__(self, note: Note, workers: Callable[[], Iterable[Any]], door: Path) -> None:
         self._note = note
         self._workers = workers
         self._over = threading.Event()
         self._poll = select.epoll()
         self._pids: dict[int, int] = {}  # by the file that tells of the death
+        self._door = socket.socket(socket.AF_UNIX)
+        self._door.bind(str(door))
+        self._door.listen(128)
+        self._poll.register(self._door, select.EPOLLIN)
         self._until: dict[str, datetime] = {}
         self._problem: Exception | None = None
         looks = (self._deaths, self._beats)
@@ -46,6 +71,7 @@ class Witness(AbstractContextManager["Witness"]):
         for thread in self._threads:
             thread.join()
         self._poll.close()
+        self._door.close()
         for fd in self._pids:
             os.close(fd)
         if self._problem is not None:
@@ -59,8 +85,11 @@ class Witness(AbstractContextManager["Witness"]):
             except ProcessLookupError:
                 self._note("dead", pid=pid)
             else:
-                self._pids[fd] = pid
-                self._poll.register(fd, select.EPOLLIN)
+                self._expect(fd, pid)
+
+    def _expect(self, fd: int, pid: int) -> None:
+        self._pids[fd] = pid
+        self._poll.register(fd, select.EPOLLIN)
 
     def _look_on(self, look: Callable[[], None]) -> None:
         with contextlib.suppress(PermissionError):
@@ -73,6 +102,11 @@ class Witness(AbstractContextManager["Witness"]):
 
     def _deaths(self) -> None:
         for fd, _ in self._poll.poll(0.2):
+            if fd == self._door.fileno():
+                line, _ = self._door.accept()
+                pid, _, _ = _PEER.unpack(line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+                self._expect(line.detach(), pid)
+                continue
             self._note("dead", pid=self._pids.pop(fd))
             self._poll.unregister(fd)  # closing is not enough while a process just forked holds it too
             os.close(fd)
