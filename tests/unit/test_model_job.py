@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from penstock.model.errors import InvalidValue
-from penstock.model.job import DeadLetter, Job, NewJob
+from penstock.model.job import AllWait, DeadLetter, Enqueued, Job, NewJob
 from penstock.model.priority import Priority
 from penstock.model.states import State, Status
 
@@ -57,3 +57,14 @@ def test_a_new_job_is_medium_due_at_once_and_tried_three_times():
     new = NewJob("j", "q", "t")
     assert (new.priority, new.delay, new.max_attempts, new.args) == (Priority.MEDIUM, 0.0, 3, "{}")
     assert not new.unique
+
+
+def test_answers_to_new_jobs_that_wait_read_like_a_list_of_them():
+    answers = AllWait([NewJob(name, "q", "t") for name in "abc"])
+    told = [Enqueued(name, State.WAITING, False) for name in "abc"]
+    assert answers == told
+    assert answers != told[:2]
+    assert repr(answers) == repr(told)
+    assert (answers[0], answers[-1], list(answers[1:]), len(answers)) == (told[0], told[2], told[1:], 3)
+    with pytest.raises(IndexError):
+        answers[3]

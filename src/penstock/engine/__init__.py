@@ -303,7 +303,7 @@ class Engine(Protocol):
         ...
 
     # -- in -----------------------------------------------------------------------------------------
-    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> Sequence[Enqueued]:
         """Put jobs in, all or none, and answer in their order.
 
         A given key that is taken answers with the job that holds it, flagged as duplicate, and creates

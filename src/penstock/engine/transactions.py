@@ -16,7 +16,7 @@ class OnLent(Protocol):
 
     dialect: Dialect
 
-    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> Sequence[Enqueued]:
         """Put jobs in, as `Engine.enqueue` does.
 
         `again` must be said where an id may be known: a transaction may not survive to be told so. A
@@ -26,7 +26,7 @@ class OnLent(Protocol):
 
     async def aenqueue(
         self, lent: AsyncLent, jobs: Sequence[NewJob], *, again: bool = False
-    ) -> list[Enqueued]:
+    ) -> Sequence[Enqueued]:
         """`enqueue` on a connection whose calls are awaited."""
         ...
 

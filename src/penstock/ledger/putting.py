@@ -20,7 +20,7 @@ log = logging.getLogger("penstock.ledger")
 class Putting(Base):
     """Accepted is what has a row."""
 
-    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:  # noqa: ARG002
+    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> Sequence[Enqueued]:  # noqa: ARG002
         """Every call finds what an earlier one with the same ids has made: `again` makes no difference."""
         if not jobs:
             return []
@@ -47,7 +47,7 @@ class Putting(Base):
         left = {job.id: job for job in await resolve(self._books, moved)}
         return [left.get(job.id, job) for job in mine if job.id in left or job not in led]
 
-    async def _dispatch(self, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    async def _dispatch(self, jobs: Sequence[NewJob]) -> Sequence[Enqueued]:
         """Put jobs that have rows into the engine; where it is away, that is done later."""
         if not jobs:
             return []

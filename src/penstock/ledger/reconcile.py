@@ -121,7 +121,7 @@ class Reconciler:
         log.error("the end of job %s (%s) cannot be written: %s", line.id, line.task, error)
 
 
-async def put_into(engine: Fenced, jobs: Sequence[NewJob]) -> list[Enqueued]:
+async def put_into(engine: Fenced, jobs: Sequence[NewJob]) -> Sequence[Enqueued]:
     """Put in jobs that have rows. The rows say whose key is free; in the engine it may still be held."""
     if not jobs:
         return []

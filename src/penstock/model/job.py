@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, overload
 
 from penstock.model.priority import Priority
 from penstock.model.states import State, Status, status_of
@@ -79,6 +80,43 @@ class Enqueued(NamedTuple):
     id: str
     state: State
     duplicate: bool
+
+
+class AllWait(Sequence[Enqueued]):
+    """The answers to jobs that are all new and wait, each made when it is read.
+
+    Thousands that are made at once are gone through by the collector of garbage before anybody reads them.
+    """
+
+    __slots__ = ("_jobs",)
+
+    def __init__(self, jobs: Sequence[NewJob]) -> None:
+        self._jobs = jobs
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and [*self] == [*other]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr([*self])
+
+    @overload
+    def __getitem__(self, at: int) -> Enqueued: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Enqueued]: ...
+    def __getitem__(self, at: int | slice) -> Enqueued | Sequence[Enqueued]:
+        if isinstance(at, slice):
+            return AllWait(self._jobs[at])
+        return Enqueued(self._jobs[at].id, State.WAITING, False)
+
+    def __iter__(self) -> Iterator[Enqueued]:
+        make, state = tuple.__new__, State.WAITING  # a named tuple by its own name takes twice as long
+        for job in self._jobs:
+            yield make(Enqueued, (job.id, state, False))
 
 
 class Claim(NamedTuple):

@@ -34,7 +34,7 @@ class Writer:
         self._file = os.path.realpath(sqlite_path(url)) if self.dialect == "sqlite" else None
         self._clock = clock
 
-    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:  # noqa: ARG002 - an id is a row's, however often it comes
+    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> Sequence[Enqueued]:  # noqa: ARG002 - an id is a row's, however often it comes
         """Write the jobs."""
         self._check_dialect(lent)
         if self._file is not None:
@@ -50,7 +50,7 @@ class Writer:
         jobs: Sequence[NewJob],
         *,
         again: bool = False,  # noqa: ARG002 - as above
-    ) -> list[Enqueued]:
+    ) -> Sequence[Enqueued]:
         """The same over a connection whose calls are awaited."""
         self._check_dialect(lent)
         if self._file is not None:

@@ -33,11 +33,11 @@ _NOT_COME = "has not come out of the outbox, was rolled back, or was a duplicate
 class Putting(Protocol):
     """What puts jobs in on a lent connection: the engine's own verbs, or those of an outbox."""
 
-    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]: ...
+    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> Sequence[Enqueued]: ...
 
     async def aenqueue(
         self, lent: AsyncLent, jobs: Sequence[NewJob], *, again: bool = False
-    ) -> list[Enqueued]: ...
+    ) -> Sequence[Enqueued]: ...
 
 
 class Client:
@@ -237,8 +237,8 @@ async def _put_here(opened: Opened, job: NewJob, again: bool) -> Enqueued:
     return answer
 
 
-def _put_many(jobs: Sequence[NewJob], sent: bool, *, together: bool = False) -> Work[list[Enqueued]]:
-    async def work(opened: Opened, again: bool) -> list[Enqueued]:
+def _put_many(jobs: Sequence[NewJob], sent: bool, *, together: bool = False) -> Work[Sequence[Enqueued]]:
+    async def work(opened: Opened, again: bool) -> Sequence[Enqueued]:
         put = opened.gatherer.put_together if together else opened.gatherer.put_many
         answers = await put(jobs, again=again or sent)
         opened.publisher.added(jobs, answers)

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple, TypeVar
 
 from penstock.engine import Engine
@@ -44,14 +44,12 @@ class Gatherer:
         """Enqueue one job, together with whatever else arrives while the engine is busy."""
         return (self._keyed if job.unique else self._plain).put(job, again=again)
 
-    async def put_many(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
+    async def put_many(self, jobs: Sequence[NewJob], *, again: bool) -> Sequence[Enqueued]:
         """Enqueue in order, in groups that are each all or nothing."""
-        answers: list[Enqueued] = []
-        for group in in_groups(jobs):
-            answers += await _enqueue(self._engine, group, again=again)
-        return answers
+        answers = [await _enqueue(self._engine, group, again=again) for group in in_groups(jobs)]
+        return answers[0] if len(answers) == 1 else list(chain.from_iterable(answers))
 
-    async def put_together(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
+    async def put_together(self, jobs: Sequence[NewJob], *, again: bool) -> Sequence[Enqueued]:
         """Enqueue all or none, in one call."""
         return await _enqueue(self._engine, jobs, again=again)
 
@@ -188,14 +186,14 @@ def _fitting(jobs: Sequence[NewJob]) -> int:
     return len(jobs)
 
 
-async def _enqueue(engine: Engine, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
+async def _enqueue(engine: Engine, jobs: Sequence[NewJob], *, again: bool) -> Sequence[Enqueued]:
     try:
         return await engine.enqueue(jobs, again=again)
     except OutcomeUnknown as error:
         return await _ask_again(engine, jobs, error)
 
 
-async def _ask_again(engine: Engine, jobs: Sequence[NewJob], unknown: OutcomeUnknown) -> list[Enqueued]:
+async def _ask_again(engine: Engine, jobs: Sequence[NewJob], unknown: OutcomeUnknown) -> Sequence[Enqueued]:
     """The reply was lost: enqueue them again, for the same ids are never doubled."""
     for attempt in range(UNKNOWN_RETRIES):
         await asyncio.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))

@@ -30,12 +30,14 @@ class AtOnce:
         self._app = app
         self._effects = SatelliteEffects(EngineClock(), "sandbox")
 
-    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> Sequence[Enqueued]:
         if isinstance(lent.raw, HeldConnection):  # of ctx.transaction(): the engine's own
             return self._app.transactions.own().on_lent.enqueue(lent, jobs, again=again)
         return _aside(lambda: self._app.engine.enqueue(jobs, again=again))
 
-    async def aenqueue(self, _: AsyncLent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+    async def aenqueue(
+        self, _: AsyncLent, jobs: Sequence[NewJob], *, again: bool = False
+    ) -> Sequence[Enqueued]:
         return await self._app.engine.enqueue(jobs, again=again)
 
     def settle(self, _: Lent, end: Settlement) -> bool:

@@ -84,7 +84,7 @@ class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, 
                 return [*found, await pooler.look_for(connection, self._pool.connect)]
 
     # -- in -----------------------------------------------------------------------------------------
-    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> Sequence[Enqueued]:
         if not jobs:
             return []
         try:
@@ -94,7 +94,7 @@ class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, 
         except failures.KnownId:
             return await self._enqueue(jobs, again=True)
 
-    async def _enqueue(self, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
+    async def _enqueue(self, jobs: Sequence[NewJob], *, again: bool) -> Sequence[Enqueued]:
         now = self._clock.now()
         if not again and len(jobs) >= enqueue.COPY_FROM and all(map(enqueue.is_plain, jobs)):
             return await self._database.transact(lambda c: self._enqueue_by_copy(c, jobs), repeatable=False)
@@ -111,7 +111,7 @@ class PostgresEngine(Inspection, Surveying, Schedules, Limits, Breakers, Notes, 
         )
         return Enqueued(job.id, State.WAITING, False)
 
-    async def _enqueue_by_copy(self, connection: Connection, jobs: Sequence[NewJob]) -> list[Enqueued]:
+    async def _enqueue_by_copy(self, connection: Connection, jobs: Sequence[NewJob]) -> Sequence[Enqueued]:
         ((now,),) = await query(connection, Call(self._sql["clock"], {"now": self._clock.now()}))
         keyed = [job for job in jobs if job.unique]
         if await self._take_keys(connection, keyed):

@@ -32,7 +32,7 @@ class PostgresOnLent:
         self._clock = clock
         self._sql = catalog(schema)
 
-    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> Sequence[Enqueued]:
         require(lent, self.dialect)
         with self._explained():
             values = as_json(jobs), again, self._now(), self._home()
@@ -40,7 +40,7 @@ class PostgresOnLent:
 
     async def aenqueue(
         self, lent: AsyncLent, jobs: Sequence[NewJob], *, again: bool = False
-    ) -> list[Enqueued]:
+    ) -> Sequence[Enqueued]:
         require(lent, self.dialect)
         with self._explained():
             values = as_json(jobs), again, self._now(), await self._ahome()

@@ -84,7 +84,7 @@ class RedisEngine(Surveying, Schedules, Limits, Breakers, Notes, Watched):
             return [*found, migrate.finding(self.schema, await self._do("schema")), *await self._census()]
 
     # -- in -----------------------------------------------------------------------------------------
-    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:  # noqa: ARG002
+    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> Sequence[Enqueued]:  # noqa: ARG002
         """Every call finds what an earlier one with the same ids has made: `again` makes no difference."""
         if not jobs:
             return []

@@ -22,11 +22,10 @@ from penstock.engines.redis.instants import micro, number
 from penstock.engines.redis.server import Server
 from penstock.engines.redis.ties import delay_of, pack_more
 from penstock.engines.redis.wire import begun
-from penstock.model.job import Enqueued, NewJob
+from penstock.model.job import AllWait, Enqueued, NewJob
 from penstock.model.priority import HEAD_START, Priority
 from penstock.model.states import State
 
-_make = tuple.__new__  # a named tuple by its own name takes twice as long
 # What a job has besides its id, its payload and its key. Its place in an outbox is no matter here.
 _NAMES = tuple(name for name in NewJob._fields if name not in ("id", "args", "key", "order"))
 _SHARED = itemgetter(*map(NewJob._fields.index, _NAMES))
@@ -142,12 +141,11 @@ def _extras(job: NewJob) -> dict[bytes, bytes]:
     return extras
 
 
-def answers(jobs: Sequence[NewJob], there: Sequence[Any]) -> list[Enqueued]:
+def answers(jobs: Sequence[NewJob], there: Sequence[Any]) -> Sequence[Enqueued]:
     """One answer for each job; `there` tells of those that were not created, and those that are blocked."""
-    waits = State.WAITING
-    told = [
-        _make(Enqueued, (job.id, _standing(job) if job.delay or job.unique else waits, False)) for job in jobs
-    ]
+    if not there and not any(job.delay or job.unique for job in jobs):
+        return AllWait(jobs)
+    told = [Enqueued(job.id, _standing(job), False) for job in jobs]
     for place, raw, letter in zip(*[iter(there)] * 3, strict=True):
         job_id = text_id(raw)
         told[place] = Enqueued(job_id, STATES[letter.decode()], job_id != jobs[place].id)

@@ -41,7 +41,7 @@ class SqliteEngine(Asked, Declared, Kept):
     rhythm = Rhythm()
 
     # -- in ---------------------------------------------------------------------------------------
-    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+    async def enqueue(self, jobs: Sequence[NewJob], *, again: bool = False) -> Sequence[Enqueued]:
         if not jobs:
             return []
         try:

@@ -12,7 +12,7 @@ from penstock.engines.sqlite import keys, ties
 from penstock.engines.sqlite.instants import HEAD_START_US, micro
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.engines.sqlite.statements import SQL
-from penstock.model.job import Enqueued, NewJob
+from penstock.model.job import AllWait, Enqueued, NewJob
 from penstock.model.lanes import is_parked
 from penstock.model.states import State
 
@@ -21,12 +21,14 @@ States: TypeAlias = dict[str, State]  # by job id
 _WAITING, _DELAYED, _BLOCKED = State.WAITING.value, State.DELAYED.value, State.BLOCKED.value
 
 
-def enqueue(tx: Tx, jobs: Sequence[NewJob], *, again: bool) -> list[Enqueued]:
+def enqueue(tx: Tx, jobs: Sequence[NewJob], *, again: bool) -> Sequence[Enqueued]:
     """Insert all that are new; answer the others with the job that is there."""
     if again or any(job.unique or job.ties for job in jobs):
         return _carefully(tx, jobs, _states(tx, [job.id for job in jobs]) if again else {})
     insert(tx, jobs)
-    return [_make(Enqueued, (job.id, _state(job), False)) for job in jobs]
+    if any(job.delay > 0 for job in jobs):
+        return [Enqueued(job.id, _state(job), False) for job in jobs]
+    return AllWait(jobs)
 
 
 def insert(tx: Tx, jobs: Sequence[NewJob]) -> None:
@@ -127,7 +129,6 @@ _OWN = 5  # values that each job has for itself
 _PORTIONS = (100, 10, 1)  # jobs to a statement: one by one the driver costs more than the database
 
 
-_make = tuple.__new__  # a named tuple by its own name takes twice as long
 # What makes the shape of a job.
 _NAMES = ("queue", "task", "lane", "priority", "delay", "max_attempts", "expire_after", "options", "ties")
 _SHARED = itemgetter(*map(NewJob._fields.index, _NAMES))

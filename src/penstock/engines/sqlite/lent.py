@@ -38,13 +38,13 @@ class SqliteOnLent:
         self._clock = clock
         self._own = own  # the connections are ours, and lead where they should
 
-    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> list[Enqueued]:
+    def enqueue(self, lent: Lent, jobs: Sequence[NewJob], *, again: bool = False) -> Sequence[Enqueued]:
         require(lent, self.dialect)
         return lent.lend(self._verb(lambda tx: enqueue.enqueue(tx, jobs, again=again)))
 
     async def aenqueue(
         self, lent: AsyncLent, jobs: Sequence[NewJob], *, again: bool = False
-    ) -> list[Enqueued]:
+    ) -> Sequence[Enqueued]:
         require(lent, self.dialect)
         return await lent.lend(self._verb(lambda tx: enqueue.enqueue(tx, jobs, again=again)))
 
