@@ -115,8 +115,9 @@ chaos: $(VENV)/.dev ## Kill workers at random under load, crowd one SQLite file;
 zombies: $(VENV)/.dev ## Stop workers for twice their lease; every late settlement must be refused
 	$(BIN)/python -m tests.chaos.zombies
 
-crashes: $(VENV)/.dev ## Kill PostgreSQL and Redis under load; measure what each setting of Redis loses
+crashes: $(VENV)/.dev ## Kill PostgreSQL and Redis under load, cut 400 answers; measure what each setting of Redis loses
 	$(BIN)/python -m tests.chaos.restarts
+	$(BIN)/python -m tests.chaos.cuts
 	$(BIN)/python -m tests.chaos.losses
 
 effects: $(VENV)/.dev ## Kill workers at every crash point around an effect, 50 times each; every effect is made once

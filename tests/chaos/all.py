@@ -16,6 +16,9 @@ RUNS = (
     "schedules",
     "outbox",
     "outbox_points",
+    "ledger",
+    "ledger_points",
+    "listeners",
     "effects",
     "own_table",
 )
