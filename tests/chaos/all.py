@@ -1,4 +1,4 @@
-"""Every chaos run at its full size, one after the other."""
+"""Every chaos run that kills, cuts or crowds, at its full size, one after the other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ RUNS = (
     "outbox_points",
     "ledger",
     "ledger_points",
-    "listeners",
     "effects",
     "own_table",
 )
