@@ -71,16 +71,22 @@ def fire(name: str, app: AppOption = None, why: WhyOption = None, as_json: JsonO
 
 
 @schedules.command("pause")
-def pause(name: str, app: AppOption = None, why: WhyOption = None) -> None:
+def pause(name: str, app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:
     """Fire no ticks of a schedule until it is resumed."""
     with_ops(app, lambda ops: ops.timetable.pause(name), why)
+    if as_json:
+        print_json({"id": name, "paused": True, "next_at": None})
+        return
     say(f"Schedule {name} is paused. Resume it with: {command(f'schedules resume {name}', app)}")
 
 
 @schedules.command("resume")
-def resume(name: str, app: AppOption = None, why: WhyOption = None) -> None:
+def resume(name: str, app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:
     """Fire the ticks of a schedule again, from the next one on."""
     at = with_ops(app, lambda ops: ops.timetable.resume(name), why)
+    if as_json:
+        print_json({"id": name, "paused": False, "next_at": at})
+        return
     say(f"Schedule {name} goes on{f' at {_utc(at)}' if at else '; it has no more ticks'}.")
 
 
