@@ -210,7 +210,7 @@ _APP = (
     "path/to/shop.py:app`."
 )
 _COMMANDS = (
-    "Commands that list take `--json`: one JSON document on standard output, and nothing else there. "
+    "Commands that list or act take `--json`: one JSON document on standard output, and nothing else there. "
     "Errors go to standard error and are one sentence: what, why, what next. [Exit "
     "codes](operating.md#exit-codes): 0 done, 1 refused, 2 wrong use, 3 engine away. `penstock "
     "--version` shows the version."

@@ -7,6 +7,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -222,9 +223,11 @@ def test_dev_works_with_its_dashboard_through_a_change_and_ends_on_sigterm(tmp_p
         process.communicate()
 
 
-def test_demo_shows_everything_and_exits_with_0(tmp_path: Path) -> None:
+def test_demo_shows_everything_within_30_seconds_and_exits_with_0(tmp_path: Path) -> None:
+    began = time.monotonic()
     done = Site(tmp_path, new_url("sqlite", tmp_path)).run("demo")
     assert done.returncode == 0, done.stdout + done.stderr
+    assert time.monotonic() - began < 30
     for told in (
         "Dashboard: http://127.0.0.1:",
         "8 dead letters are recovered",
@@ -234,3 +237,20 @@ def test_demo_shows_everything_and_exits_with_0(tmp_path: Path) -> None:
         assert told in done.stdout
     assert "jobs completed in" in done.stdout
     assert list(tmp_path.glob("**/demo.db*")) == []
+
+
+def test_demo_ends_in_time_where_its_story_does_not(tmp_path: Path) -> None:
+    impatient = "import sys; from penstock.cli import demo; demo.PATIENCE = 10.0; sys.exit(demo.run())"
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", impatient],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert time.monotonic() - began < 10
+    assert done.returncode == 1
+    assert "was not told to its end" in done.stderr
+    assert "jobs completed in" in done.stdout

@@ -114,12 +114,13 @@ async def test_a_call_by_name_is_checked_like_any_other() -> None:
             app.call_by_name("add", {"a": 1, "self": 2})
 
 
-async def test_a_failed_job_tells_why() -> None:
+async def test_a_failed_job_tells_why_and_where_to_look() -> None:
     async with app:
         job = await fail.aenqueue("badly")
         await work()
-        with pytest.raises(JobFailed, match="Unrecoverable: no such order"):
+        with pytest.raises(JobFailed, match="after 1 attempt: Unrecoverable: no such order") as failed:
             await job.aresult(5)
+        assert f"penstock job {job.id}" in str(failed.value)
         assert job.state is State.FAILED
 
 

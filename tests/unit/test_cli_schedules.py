@@ -50,6 +50,19 @@ def test_what_is_declared_is_shown_before_any_worker_has_started(run, shop):
     assert "comes with the first worker" in said.out
 
 
+def test_the_list_of_tasks_tells_what_makes_their_jobs(run, shop):
+    shop.task(on="order.paid", name="thank")(lambda: None)
+    said = run("tasks", columns=200).out
+    header, *lines = said.splitlines()
+    at = header.index("schedule or event")
+    told = {line.split()[0]: line[at:].rstrip() for line in lines}
+    assert told["fail"] == "graph-build: 15 4 * * * America/Sao_Paulo"
+    assert told["send_receipt"].startswith("aggregate: every 45 min  ")
+    assert told["thank"] == "on order.paid"
+    assert "graph-build: 15 4 * * * America/Sao_Paulo" in run("tasks", columns=60).out
+    assert "| graph-build: 15 4 * * * America/Sao_Paulo |" in run("tasks", "--markdown").out
+
+
 def test_no_schedules_are_told_with_the_way_to_one(run):
     assert "Declare one with app.schedule" in run("schedules").out
 

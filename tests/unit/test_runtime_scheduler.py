@@ -125,7 +125,7 @@ async def test_a_schedule_of_a_task_that_is_switched_off_makes_no_job(clock):
         assert await box.adrain() == 0
         [tick] = await app.engine.ticks("s", 5)
         assert tick.job_id is None
-        assert "nothing was enqueued" in tick.note
+        assert tick.note.endswith("nothing was enqueued")  # the next tick comes without anybody
         with pytest.raises(Disabled):
             await work.aenqueue()
         on[0] = True

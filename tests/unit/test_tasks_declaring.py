@@ -288,12 +288,23 @@ def test_the_catalogue_tells_every_option(app: Penstock) -> None:
     @app.task(retry="immediate", timeout=None)
     def another() -> None: ...
 
+    @app.task(on="order.paid")
+    def thank(event: str) -> None: ...
+
+    app.schedule("nightly", another, cron="0,30 4 * * *", tz="America/Sao_Paulo")
+    app.schedule("hourly", another, every=3600)
+
     rows = app.registry.catalogue()
-    assert [row["name"] for row in rows] == ["another", "send"]
+    assert [row["name"] for row in rows] == ["another", "send", "thank"]
     told = rows[1]
+    assert rows[0]["schedules"] == ["hourly: every 1 h", "nightly: 0,30 4 * * * America/Sao_Paulo"]
+    assert (told["schedules"], told["on"]) == ([], None)
+    assert (rows[2]["schedules"], rows[2]["on"]) == ([], "order.paid")
     assert told["retry"] == "external_api: 5 attempts, 1 s × 2, at most 60 s"
     assert (told["concurrency"], told["execute"], told["priority"]) == (10, "async", "high")
     assert told["payload"]["properties"]["order_id"] == {"title": "Order Id", "type": "integer"}
     assert rows[0]["retry"] == "3 attempts, at once"
     assert "| send | email | Send \\| it. | high | 30.0 |" in to_markdown(rows)
+    assert "| hourly: every 1 h; nightly: 0,30 4 * * * America/Sao_Paulo | – |" in to_markdown(rows)
+    assert "| – | order.paid |" in to_markdown(rows)
     assert '"name": "another"' in to_json(rows)

@@ -31,8 +31,9 @@ async def test_a_closed_gate_refuses_and_creates_nothing(app: Penstock, flag: Fl
 
     flag.on = False
     async with app:
-        with pytest.raises(Disabled, match="task 'render' is switched off"):
+        with pytest.raises(Disabled, match="task 'render' is switched off") as refused:
             await render.aenqueue()
+        assert "Enqueue it again when it is on, or declare when_disabled='park'" in str(refused.value)
         with pytest.raises(Disabled):
             await app.aenqueue_many([render.call()])
         assert await app.engine.queues() == []

@@ -184,6 +184,13 @@ async def test_the_catalogue_has_the_schema_of_every_payload(shop: Shop) -> None
     assert (await shop.ask("GET", "/tasks/nope", "ana")).status_code == 404
 
 
+async def test_the_catalogue_tells_schedules_to_those_who_may_see_them_all(shop: Shop) -> None:
+    shop.app.schedule("for-bea", shop.app.tasks["fail"], cron="15 4 * * *", owner="bea")
+    told = {who: (await shop.ask("GET", "/tasks/fail", who)).json() for who in ("reader", "ana")}
+    assert told["reader"]["schedules"] == ["for-bea: 15 4 * * * UTC"]
+    assert told["ana"]["schedules"] is None
+
+
 # -- audit --------------------------------------------------------------------------
 async def test_every_action_leaves_one_entry_with_who_why_before_and_after(shop: Shop) -> None:
     job, dead = await shop.enqueue(delay=600), await shop.dead()

@@ -23,7 +23,7 @@ from rich.text import Text
 
 from penstock.app import Penstock
 from penstock.cli.demo_summary import sum_up
-from penstock.cli.output import GLYPH, STYLE, console, say
+from penstock.cli.output import GLYPH, STYLE, complain, console, say
 from penstock.cli.service import ServiceProcess, open_door, say_how_to_enter
 from penstock.engine import JobFilter
 from penstock.model.job import Job
@@ -41,11 +41,13 @@ TASKS = "penstock.cli.demo_tasks:app"
 PROCESSES = 2
 SLOTS = 16  # of all of them
 PAUSE = 5.0  # seconds between two acts where somebody watches
-PATIENCE = 60.0  # seconds after which the demo ends whatever is left, where nobody watches
+PATIENCE = 30.0  # seconds from start to end where nobody watches, whatever is left
+ENDING = 6.0  # of them: for workers and dashboard to end, and to sum up
 
 
 def run(port: int | None = None, seconds: float | None = None) -> int:
     """The exit code. It ends after `seconds`, on Ctrl-C, or, where nobody watches, when the story does."""
+    began = time.monotonic()
     logging.getLogger("penstock").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="penstock-demo-") as folder, contextlib.chdir(folder):
         for name in [name for name in os.environ if name.startswith("PENSTOCK_")]:
@@ -53,7 +55,7 @@ def run(port: int | None = None, seconds: float | None = None) -> int:
         os.environ["PENSTOCK_URL"] = f"sqlite:///{Path(folder, 'demo.db')}"
         os.environ["PENSTOCK_DEMO"] = folder
         try:
-            return asyncio.run(_run(port, seconds))
+            return asyncio.run(_run(port, seconds, began + PATIENCE - ENDING))
         finally:
             signals.ignore()
 
@@ -86,7 +88,7 @@ def as_seen(counts: Counter[State]) -> Counter[State]:
     return counts + Counter({State.WAITING: ahead}) - Counter({State.ACTIVE: ahead})
 
 
-async def _run(port: int | None, seconds: float | None) -> int:
+async def _run(port: int | None, seconds: float | None, latest: float) -> int:
     from penstock.cli.demo_story import Story  # noqa: PLC0415 - its app reads the URL set above
 
     app: Penstock = load_app(TASKS)
@@ -100,7 +102,7 @@ async def _run(port: int | None, seconds: float | None) -> int:
             told = asyncio.create_task(_tell(story, watched, forever=forever))
             screen = asyncio.create_task(_show(app.ops, watched))
             ends = asyncio.create_task(asked_to_end.wait())
-            limit = seconds if forever else PATIENCE
+            limit = seconds if forever else max(0.0, latest - time.monotonic())
             over, _ = await asyncio.wait(
                 {told, screen, ends}, timeout=limit, return_when=asyncio.FIRST_COMPLETED
             )
@@ -109,7 +111,10 @@ async def _run(port: int | None, seconds: float | None) -> int:
                 task.result()  # raises what went wrong
         await watched.look(app.ops)
         await sum_up(app.ops, watched.counts[State.COMPLETED], time.monotonic() - watched.began)
-        return 0 if over or forever else 1
+        if over or forever:
+            return 0
+        complain("the story took too long here, and was not told to its end")
+        return 1
 
 
 @contextlib.asynccontextmanager

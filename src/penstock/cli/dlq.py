@@ -30,6 +30,7 @@ from penstock.cli.output import (
     counted,
     dead_json,
     errors,
+    hint,
     print_json,
     print_table,
     recovered_text,
@@ -201,7 +202,8 @@ def purge(
         where = _where(queue, task, failed_as, since)
         chosen = with_ops(app_ref, lambda ops: ops.bulk.chosen("purge", where))
         if count is None:
-            say(f"{counted(len(chosen.ids), 'dead letter')} match: {told(where)}.")
+            tell = hint if as_json else say
+            tell(f"{counted(len(chosen.ids), 'dead letter')} match: {told(where)}.")
             count = typer.prompt("How many are to be removed? Type the number", type=int, err=True)
         exactly = count
         removed = with_ops(app_ref, lambda ops: ops.bulk.purge(where, exactly, chosen.confirm), why)

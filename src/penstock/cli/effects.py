@@ -10,7 +10,7 @@ import typer
 
 from penstock.cli.common import AppOption, JsonOption, LimitOption, TaskOption, load, with_ops
 from penstock.cli.outbox import DialectOption, dialect_named
-from penstock.cli.output import ago, counted, print_json, print_plain, print_table, say
+from penstock.cli.output import ago, counted, print_json, print_sql, print_table, say
 from penstock.engine import EffectFilter, EffectName, EffectRecord
 from penstock.model.errors import InvalidOption
 from penstock.outbox.effects_table import EffectsTable
@@ -71,19 +71,28 @@ def list_effects(
 
 
 @effects.command("plan")
-def plan(app: AppOption = None, database: DatabaseOption = None, dialect: DialectOption = None) -> None:
+def plan(
+    app: AppOption = None,
+    database: DatabaseOption = None,
+    dialect: DialectOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Print the SQL that makes the table, for a migration of your own."""
     chosen = None if dialect is None else dialect_named(dialect)
     or_else = ", or the kind of SQL, --dialect postgresql or sqlite"
-    print_plain(_table(app, database, or_else).plan() if chosen is None else plan_effects(chosen))
+    sql = _table(app, database, or_else).plan() if chosen is None else plan_effects(chosen)
+    print_sql(sql, as_json=as_json)
 
 
 @effects.command("apply")
-def apply(app: AppOption = None, database: DatabaseOption = None) -> None:
+def apply(app: AppOption = None, database: DatabaseOption = None, as_json: JsonOption = False) -> None:
     """Make the table in your database, where it is missing."""
     table = _table(app, database)
     asyncio.run(table.apply())
-    say(f"{table.safe_url} has a table of effects: ctx.once(name, connection=…) can record there.")
+    if as_json:
+        print_json({"database": table.safe_url})
+    else:
+        say(f"{table.safe_url} has a table of effects: ctx.once(name, connection=…) can record there.")
 
 
 @effects.command("prune")

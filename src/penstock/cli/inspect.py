@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
@@ -217,13 +217,15 @@ def tasks(
     if markdown:
         print_plain(to_markdown(catalogue))
         return
-    names = ("name", "queue", "priority", "timeout", "execute", "retry", "description")
-    rows = [[_cell(row[name]) for name in names] for row in catalogue]
+    names = ("name", "queue", "priority", "timeout", "execute", "retry")
+    rows = [
+        [*(_cell(row[name]) for name in names), _starts(row), _cell(row["description"])] for row in catalogue
+    ]
     print_table(
-        names,
+        (*names, "schedule or event", "description"),
         rows,
         "No tasks are registered. Put @app.task on a function, and import its module where the app is made.",
-        spare=("priority", "execute"),
+        spare=("priority", "execute", "retry"),
     )
 
 
@@ -247,6 +249,12 @@ def _cell(value: object) -> str:
     if value is None:
         return "none"
     return f"{value:g} s" if isinstance(value, int | float) else str(value)
+
+
+def _starts(row: Mapping[str, Any]) -> str:
+    """What makes its jobs besides calls: `nightly: 15 4 * * * UTC`, `on order.paid`."""
+    event = () if row["on"] is None else (f"on {row['on']}",)
+    return "; ".join((*row["schedules"], *event))
 
 
 def _counts(counts: Mapping[State, int]) -> dict[str, int]:

@@ -79,16 +79,22 @@ def list_breakers(context: typer.Context, app: AppOption = None, as_json: JsonOp
 
 
 @breakers.command("close")
-def close(name: str, app: AppOption = None, why: WhyOption = None) -> None:
+def close(name: str, app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:
     """Close a breaker: the service is well, let its jobs go."""
     with_ops(app, lambda ops: ops.set_breaker(name, Circuit.CLOSED), why)
+    if as_json:
+        print_json({"breaker": name, "state": Circuit.CLOSED.value})
+        return
     say(f"Breaker {name} is closed.")
 
 
 @breakers.command("open")
-def open_(name: str, app: AppOption = None, why: WhyOption = None) -> None:
+def open_(name: str, app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:
     """Open a breaker: hold the jobs that need it until it is tried again."""
     with_ops(app, lambda ops: ops.set_breaker(name, Circuit.OPEN), why)
+    if as_json:
+        print_json({"breaker": name, "state": Circuit.OPEN.value})
+        return
     say(f"Breaker {name} is open. Close it with: {command(f'breakers close {name}', app)}")
 
 

@@ -90,16 +90,22 @@ def _cancel_flow(flow_id: str, app: str | None, reason: str, *, as_json: bool) -
         )
 
 
-def pause(queue: str, app: AppOption = None, why: WhyOption = None) -> None:
+def pause(queue: str, app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:
     """Stop claims from a queue; what runs goes on."""
     with_ops(app, lambda ops: ops.pause(queue), why)
-    say(f"Queue {queue} is paused. Resume it with: {command(f'resume {queue}', app)}")
+    if as_json:
+        print_json({"queue": queue, "paused": True})
+    else:
+        say(f"Queue {queue} is paused. Resume it with: {command(f'resume {queue}', app)}")
 
 
-def resume(queue: str, app: AppOption = None, why: WhyOption = None) -> None:
+def resume(queue: str, app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:
     """Allow claims from a paused queue again."""
     with_ops(app, lambda ops: ops.resume(queue), why)
-    say(f"Queue {queue} is not paused: workers that serve it may claim from it.")
+    if as_json:
+        print_json({"queue": queue, "paused": False})
+    else:
+        say(f"Queue {queue} is not paused: workers that serve it may claim from it.")
 
 
 def reconcile(app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:

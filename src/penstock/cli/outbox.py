@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 from penstock.cli.common import AppOption, JsonOption, command, load
-from penstock.cli.output import counted, print_json, print_plain, print_table, say
+from penstock.cli.output import counted, print_json, print_sql, print_table, say
 from penstock.cli.work import FormatOption, LevelOption, configure_logs
 from penstock.lent import Dialect
 from penstock.model.errors import InvalidOption
@@ -64,10 +64,10 @@ async def _run(one: Relay, *, burst: bool) -> None:
 
 
 @outbox.command("plan")
-def plan(app: AppOption = None, dialect: DialectOption = None) -> None:
+def plan(app: AppOption = None, dialect: DialectOption = None, as_json: JsonOption = False) -> None:
     """Print the SQL that makes the tables, for a migration of your own."""
     chosen = None if dialect is None else dialect_named(dialect)
-    print_plain(load(app).outbox.plan() if chosen is None else plan_of(chosen))
+    print_sql(load(app).outbox.plan() if chosen is None else plan_of(chosen), as_json=as_json)
 
 
 def dialect_named(name: str) -> Dialect:
@@ -78,11 +78,14 @@ def dialect_named(name: str) -> Dialect:
 
 
 @outbox.command("apply")
-def apply(app: AppOption = None) -> None:
+def apply(app: AppOption = None, as_json: JsonOption = False) -> None:
     """Make the tables in your database, where they are missing."""
     found = load(app).outbox
     asyncio.run(found.apply())
-    say(f"{found.safe_url} has an outbox. Next: {command('relay', app)}")
+    if as_json:
+        print_json({"database": found.safe_url})
+    else:
+        say(f"{found.safe_url} has an outbox. Next: {command('relay', app)}")
 
 
 @outbox.command("status")

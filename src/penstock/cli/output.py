@@ -101,6 +101,14 @@ def print_plain(text: str) -> None:
         print(text, end="")
 
 
+def print_sql(sql: str, *, as_json: bool) -> None:
+    """A script to be put into a migration, or one document that has it."""
+    if as_json:
+        print_json({"sql": sql})
+    else:
+        print_plain(sql)
+
+
 def flush() -> None:
     """Write out what is held back; here it can still be told that it cannot be written."""
     with _writing():

@@ -12,7 +12,6 @@ from typer.core import TyperGroup
 
 from penstock.cli.common import AppOption, JsonOption, WhyOption, command, with_ops
 from penstock.cli.output import ago, print_json, print_table, say
-from penstock.tasks.spec import Spec
 from penstock.timetable import Detail, Entry
 
 HELP = "List, show, fire, pause and resume schedules."
@@ -71,35 +70,28 @@ def fire(name: str, app: AppOption = None, why: WhyOption = None, as_json: JsonO
 
 
 @schedules.command("pause")
-def pause(name: str, app: AppOption = None, why: WhyOption = None) -> None:
+def pause(name: str, app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:
     """Fire no ticks of a schedule until it is resumed."""
     with_ops(app, lambda ops: ops.timetable.pause(name), why)
+    if as_json:
+        print_json({"id": name, "paused": True, "next_at": None})
+        return
     say(f"Schedule {name} is paused. Resume it with: {command(f'schedules resume {name}', app)}")
 
 
 @schedules.command("resume")
-def resume(name: str, app: AppOption = None, why: WhyOption = None) -> None:
+def resume(name: str, app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:
     """Fire the ticks of a schedule again, from the next one on."""
     at = with_ops(app, lambda ops: ops.timetable.resume(name), why)
+    if as_json:
+        print_json({"id": name, "paused": False, "next_at": at})
+        return
     say(f"Schedule {name} goes on{f' at {_utc(at)}' if at else '; it has no more ticks'}.")
-
-
-def when_in_words(spec: Spec) -> str:
-    """`15 4 * * * America/Sao_Paulo`, or `every 45 min`."""
-    when = spec.timing
-    if when.cron is not None:
-        return f"{when.cron.text} {when.zone.key}"
-    assert when.every is not None
-    seconds = when.every.total_seconds()
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size and seconds % size == 0:
-            return f"every {seconds / size:g} {unit}"
-    return f"every {seconds:g} s"
 
 
 def _row(entry: Entry) -> tuple[str | Text, ...]:
     spec = entry.spec
-    task, when = ("?", "?") if spec is None else (spec.job.task, when_in_words(spec))
+    task, when = ("?", "?") if spec is None else (spec.job.task, spec.timing.in_words)
     return entry.id, task, when, _next(entry), ago(entry.last_due) if entry.last_due else "", _note(entry)
 
 
@@ -149,7 +141,7 @@ def _facts(entry: Entry) -> Mapping[str, str | None]:
     wait = "until the next tick" if spec.deadline is None else f"for {spec.deadline:g} s"
     return {
         "task": f"{spec.job.task} on {spec.job.queue}",
-        "when": when_in_words(spec),
+        "when": spec.timing.in_words,
         "from": _when(spec.timing.start),
         "to": _when(spec.timing.end),
         "arguments": spec.job.args,

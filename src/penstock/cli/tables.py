@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -38,17 +39,33 @@ def register(app: typer.Typer) -> None:
 
 @group.command("plan")
 def show_plan(
-    name: NameArgument = None, app: AppOption = None, concurrently: ConcurrentlyOption = False
+    name: NameArgument = None,
+    app: AppOption = None,
+    concurrently: ConcurrentlyOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Print the SQL that tables still need: columns, indexes; nothing is changed."""
-    for table, steps in _each(app, name, lambda store: _plan(store, concurrently)):
+    found = _each(app, name, lambda store: _plan(store, concurrently))
+    if as_json:
+        print_json([_steps_json(table, steps) for table, steps in found])
+        return
+    for table, steps in found:
         print_plain(_script(table, steps))
 
 
 @group.command("apply")
-def apply(name: NameArgument = None, app: AppOption = None, concurrently: ConcurrentlyOption = False) -> None:
+def apply(
+    name: NameArgument = None,
+    app: AppOption = None,
+    concurrently: ConcurrentlyOption = False,
+    as_json: JsonOption = False,
+) -> None:
     """Make what tables still need: columns, indexes."""
-    for table, steps in _each(app, name, lambda store: _apply(store, concurrently)):
+    found = _each(app, name, lambda store: _apply(store, concurrently))
+    if as_json:
+        print_json([_steps_json(table, steps) for table, steps in found])
+        return
+    for table, steps in found:
         done = counted(len(steps), "change") if steps else "nothing was missing"
         say(f"{table.name}: {done}. Work on it: {command('worker', app)}")
 
@@ -157,6 +174,10 @@ def _script(table: Table, steps: list[Step]) -> str:
     if not steps:
         return f"-- {table.name}: nothing is missing\n"
     return "\n".join(f"-- {table.name}: {step.why}\n{step.sql};\n" for step in steps)
+
+
+def _steps_json(table: Table, steps: list[Step]) -> dict[str, Any]:
+    return {"table": table.name, "steps": [asdict(step) for step in steps]}
 
 
 def _rows(tally: Tally) -> str:

@@ -87,10 +87,13 @@ def list_(app: AppOption = None, as_json: JsonOption = False) -> None:
 
 
 @tokens.command("revoke")
-def revoke(token_id: str, app: AppOption = None, why: WhyOption = None) -> None:
+def revoke(token_id: str, app: AppOption = None, why: WhyOption = None, as_json: JsonOption = False) -> None:
     """End a token; within five seconds nobody is let in by it."""
     with_ops(app, lambda ops: ops.tokens.revoke(token_id), why)
-    say("Revoked.")
+    if as_json:
+        print_json({"id": token_id, "revoked": True})
+    else:
+        say("Revoked.")
 
 
 def audit(

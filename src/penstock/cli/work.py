@@ -125,7 +125,8 @@ def demo(
 ) -> None:
     """Watch the jobs of a shop run, retry, crash and recover.
 
-    The shop goes on until Ctrl-C. Where nobody watches, as in CI, it ends when all of it was shown once.
+    The shop goes on until Ctrl-C. Where nobody watches, as in CI, it ends when all of it was shown once,
+    and within 30 seconds.
     """
     from penstock.cli.demo import run  # noqa: PLC0415 - what it shows with is slow to load
 

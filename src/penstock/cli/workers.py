@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -63,24 +64,51 @@ def _busy(worker: WorkerInfo) -> str:
 
 
 @app.command()
-def quiet(worker: WorkerArgument, app_ref: AppOption = None, reason: ReasonOption = None) -> None:
+def quiet(
+    worker: WorkerArgument,
+    app_ref: AppOption = None,
+    reason: ReasonOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Let a worker claim nothing more; what it runs goes on."""
-    name = _ordered(worker, Order.QUIET, app_ref, reason)
-    say(f"Worker {name} claims nothing more. It goes on with: {command(f'workers resume {worker}', app_ref)}")
+    told = _ordered(worker, Order.QUIET, app_ref, reason)
+    go_on = command(f"workers resume {worker}", app_ref)
+    _tell(told, f"Worker {told.name} claims nothing more. It goes on with: {go_on}", as_json=as_json)
 
 
 @app.command()
-def resume(worker: WorkerArgument, app_ref: AppOption = None, reason: ReasonOption = None) -> None:
+def resume(
+    worker: WorkerArgument,
+    app_ref: AppOption = None,
+    reason: ReasonOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Let a quiet worker claim again."""
-    say(f"Worker {_ordered(worker, None, app_ref, reason)} claims again.")
+    told = _ordered(worker, None, app_ref, reason)
+    _tell(told, f"Worker {told.name} claims again.", as_json=as_json)
 
 
 @app.command()
-def stop(worker: WorkerArgument, app_ref: AppOption = None, reason: ReasonOption = None) -> None:
+def stop(
+    worker: WorkerArgument,
+    app_ref: AppOption = None,
+    reason: ReasonOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """Let a worker finish what it runs, and end; no other is started in its place."""
-    name = _ordered(worker, Order.STOP, app_ref, reason)
-    say(f"Worker {name} ends when what it runs has, or its grace period is over.")
+    told = _ordered(worker, Order.STOP, app_ref, reason)
+    _tell(
+        told, f"Worker {told.name} ends when what it runs has, or its grace period is over.", as_json=as_json
+    )
 
 
-def _ordered(worker: str, order: Order | None, app_ref: str | None, reason: str | None) -> str:
-    return with_ops(app_ref, lambda ops: ops.workforce.order(worker, order, reason)).name
+def _ordered(worker: str, order: Order | None, app_ref: str | None, reason: str | None) -> WorkerInfo:
+    found = with_ops(app_ref, lambda ops: ops.workforce.order(worker, order, reason))
+    return replace(found, order=order)
+
+
+def _tell(told: WorkerInfo, words: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(told)
+    else:
+        say(words)

@@ -46,6 +46,18 @@ class Timing:
     start: datetime | None = None
     end: datetime | None = None
 
+    @property
+    def in_words(self) -> str:
+        """`15 4 * * * America/Sao_Paulo`, or `every 45 min`."""
+        if self.cron is not None:
+            return f"{self.cron.text} {self.zone.key}"
+        assert self.every is not None
+        seconds = self.every.total_seconds()
+        for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+            if seconds >= size and seconds % size == 0:
+                return f"every {seconds / size:g} {unit}"
+        return f"every {seconds:g} s"
+
     def next(self, after: datetime) -> datetime | None:
         """The first tick after this instant; None where there is none any more."""
         if self.start is not None and after < self.start:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from penstock.engine import TICKS_KEPT, Engine, ScheduleRow, Tick, TickRecord
-from penstock.model.errors import Disabled, EngineError, InvalidValue
+from penstock.model.errors import EngineError, InvalidValue
 from penstock.model.job import Edge, Ties
 from penstock.model.schedule import Verdict, judge, tick_id
 from penstock.runtime.alarm import Alarm
@@ -103,12 +103,7 @@ class Scheduler:
     def _closed(self, spec: Spec) -> str | None:
         """Why no job may be made now; None also where another app has to know."""
         task = self._registry.get(spec.job.task)
-        try:
-            if task is not None:
-                task.admit()
-        except Disabled as error:
-            return str(error)
-        return None
+        return None if task is None else task.refuses()
 
     # -- after other schedules ------------------------------------------------------------------------
     async def _ties(self, row: ScheduleRow, spec: Spec, verdict: Verdict, now: datetime) -> Ties:

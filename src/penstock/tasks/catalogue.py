@@ -11,15 +11,16 @@ from penstock.model.retry import POLICIES, Retry, Strategy
 from penstock.tasks import unique
 
 if TYPE_CHECKING:
+    from penstock.tasks.spec import Spec
     from penstock.tasks.task import Task
 
 COLUMNS = (
     *("name", "queue", "description", "priority", "timeout", "retry"),
-    *("concurrency", "limit", "needs", "on", "execute"),
+    *("concurrency", "limit", "needs", "schedules", "on", "execute"),
 )
 
 
-def row(task: Task[Any, Any]) -> dict[str, Any]:
+def row(task: Task[Any, Any], schedules: Iterable[tuple[str, Spec]]) -> dict[str, Any]:
     """One task as plain data: its options in words, and the JSON schema of its payload."""
     declared = task.declared
     return {
@@ -32,6 +33,7 @@ def row(task: Task[Any, Any]) -> dict[str, Any]:
         "concurrency": declared.queue.concurrency,
         "limit": _limits(task),
         "needs": ", ".join(task.needs) or None,
+        "schedules": [f"{name}: {spec.timing.in_words}" for name, spec in schedules],
         "on": declared.on,
         "execute": task.execute.value,
         "key": None if declared.key is None else declared.key.text,
@@ -83,6 +85,8 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        value = "; ".join(value) or None  # a comma may be part of a cron
     if value is None:
         return "–"
     return str(value).replace("|", "\\|").replace("\n", " ")

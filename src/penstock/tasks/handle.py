@@ -117,4 +117,5 @@ def _raise_end(job: Job) -> NoReturn:
     why = f"{last['type']}: {last['message']}" if last else job.note or "no reason was kept"
     if job.state is State.CANCELLED:
         raise JobCancelled(f"job {job.id} was cancelled: {job.note or 'no reason was given'}")
-    raise JobFailed(f"job {job.id} failed after {job.attempt} attempts: {why}")
+    tries = "1 attempt" if job.attempt == 1 else f"{job.attempt} attempts"
+    raise JobFailed(f"job {job.id} failed after {tries}: {why} (all of it: penstock job {job.id})")

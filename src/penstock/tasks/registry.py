@@ -134,7 +134,9 @@ class Registry:
 
     def catalogue(self) -> list[dict[str, Any]]:
         """Every task with its options and payload schema, as plain rows sorted by name."""
-        return [catalogue.row(task) for _, task in sorted(self._tasks.items())]
+        return [
+            catalogue.row(task, self.schedules.of_task(name)) for name, task in sorted(self._tasks.items())
+        ]
 
 
 def _closest(name: str, known: Iterable[str], what: str) -> str:

@@ -64,6 +64,10 @@ class Schedules:
             raise InvalidOption(f"schedule {name!r} comes after {missing[0]!r}: declare that one before it")
         self.declared[name] = spec
 
+    def of_task(self, task: str) -> list[tuple[str, Spec]]:
+        """Those declared for a task, by name."""
+        return sorted((name, spec) for name, spec in self.declared.items() if spec.job.task == task)
+
 
 def make_spec(name: str, target: Target, options: ScheduleOptions) -> Spec:
     """A schedule with every option checked; InvalidOption names it."""

@@ -251,11 +251,19 @@ class Task(Sendable[P, R]):
                 return reason
         return None
 
-    def admit(self) -> None:
-        """Disabled where a closed gate says that jobs are refused; those kept aside are let in."""
+    def refuses(self) -> str | None:
+        """Why new jobs are refused now; None while they are let in, be it to be kept aside."""
         for gate in self._gates:
             if gate.when_disabled == "refuse" and (reason := gate.closed()):
-                raise Disabled(f"{reason}; nothing was enqueued")
+                return f"{reason}; nothing was enqueued"
+        return None
+
+    def admit(self) -> None:
+        """Disabled where new jobs are refused."""
+        if reason := self.refuses():
+            raise Disabled(
+                f"{reason}. Enqueue it again when it is on, or declare when_disabled='park' to keep such jobs"
+            )
 
     def lane_for(self, values: Mapping[str, Any]) -> str | None:
         """The limited lane of a job with these arguments; None: any lane will do."""

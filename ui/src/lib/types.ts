@@ -39,7 +39,7 @@ export interface Tick { due: string; fired_at: string; job_id: string | null; no
 export interface ScheduleDetail extends Schedule { runs: Run[]; ticks: Tick[] }
 export interface TaskInfo {
   name: string; queue: string; description: string | null; priority: string; timeout: number | null; retry: string;
-  concurrency: number | null; limit: string | null; needs: string | null; on: string | null; execute: string;
+  concurrency: number | null; limit: string | null; needs: string | null; schedules: string[] | null; on: string | null; execute: string;
   key: string | null; unique: string | null; enabled: boolean; secret: string[]; searchable: string[]; payload: Schema;
 }
 export interface Schema {

@@ -95,6 +95,7 @@ export function TaskDetail({ name }: { name: string }) {
                 <dt>Retry</dt><dd>{data.retry}</dd>
                 <dt>Limit</dt><dd>{data.limit ?? "none"}</dd>
                 <dt>Needs</dt><dd>{data.needs ?? "nothing"}</dd>
+                {data.schedules && <><dt>Schedules</dt><dd>{data.schedules.join("; ") || "none"}</dd></>}
                 <dt>On event</dt><dd>{data.on ?? "–"}</dd>
                 <dt>Runs as</dt><dd>{data.execute}</dd>
                 <dt>Key</dt><dd>{data.key ? <><code>{data.key}</code> {data.unique}</> : "of the caller, or its id"}</dd>

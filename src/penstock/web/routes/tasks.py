@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request
 
 from penstock.model.access import Scope
-from penstock.web.doorway import ops_of
+from penstock.web.doorway import ops_of, principal_of
 from penstock.web.guard import needs
 from penstock.web.refusals import RESPONSES, not_found
 from penstock.web.shapes.tasks import Tasks, TaskView
@@ -22,7 +23,7 @@ def register(service: FastAPI) -> None:
 @needs(Scope.READ)
 async def tasks(request: Request) -> Tasks:
     """Every task with its options and the JSON schema of its payload."""
-    return Tasks(tasks=[TaskView(**row) for row in (await ops_of(request)).tasks()])
+    return Tasks(tasks=[_view(request, row) for row in (await ops_of(request)).tasks()])
 
 
 @needs(Scope.READ)
@@ -30,5 +31,11 @@ async def task(request: Request, name: str) -> TaskView:
     """One task."""
     for row in (await ops_of(request)).tasks():
         if row["name"] == name:
-            return TaskView(**row)
+            return _view(request, row)
     raise not_found()
+
+
+def _view(request: Request, row: Mapping[str, Any]) -> TaskView:
+    """Schedules may be named after owners: they are told to those who may see them all."""
+    seen = row["schedules"] if principal_of(request).sees_all else None
+    return TaskView(**{**row, "schedules": seen})

@@ -17,6 +17,7 @@ class TaskView(BaseModel):
     concurrency: int | None
     limit: str | None
     needs: str | None
+    schedules: list[str] | None  # NAME: WHEN; null for who does not see the jobs of all owners
     on: str | None
     execute: str
     key: str | None
