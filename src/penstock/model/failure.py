@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ from penstock.model.redaction import Clean, redacted
 MAX_NAME = 100
 MAX_MESSAGE = 2_000
 MAX_TRACEBACK = 6_000
+
+_CUT = re.compile(r" … \[(\d{1,12}) cut\] … ?")
 
 
 class FailureClass(StrEnum):
@@ -203,6 +206,12 @@ def _from_handler(place: TracebackType | None) -> TracebackType | None:
 def shorten(text: str, limit: int) -> str:
     """Cut `text` to `limit` characters, keep both ends, and drop what no engine can store."""
     if len(text) > limit:
-        half = (limit - 20) // 2
-        text = f"{text[:half]} … [{len(text) - 2 * half} cut] … {text[-half:]}"
+        half = max((limit - 20) // 2, 1)
+        text = f"{text[:half]} … [{_characters(text[half:-half])} cut] … {text[-half:]}"
     return text.replace("\x00", "").encode(errors="replace").decode()
+
+
+def _characters(text: str) -> int:
+    """How many they are, with those that were cut out of it before."""
+    before = _CUT.search(text)
+    return len(text) + (int(before[1]) - len(before[0]) if before else 0)
