@@ -13,6 +13,7 @@ import pytest
 from penstock import Context, Penstock, Snooze, SyncContext
 from penstock.engine import Engine
 from penstock.model.clock import FakeClock
+from penstock.model.errors import EngineError
 from penstock.model.job import NewJob
 from penstock.runtime.board import Board
 from penstock.runtime.wire import Terms
@@ -51,6 +52,26 @@ class Flaky:
 
     def verbs(self) -> list[str]:
         return [verb for verb, _, _ in self.calls]
+
+
+class Picky(Flaky):
+    """The real engine; it refuses every call that settles one of these jobs."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self.bad: frozenset[str] = frozenset()
+        self.refused = asyncio.Event()
+
+    async def settle(self, ends: Any, *args: Any, **more: Any) -> Any:
+        if any(end.id in self.bad for end in ends):
+            self.calls.append(("refused", (ends, *args), more))
+            self.refused.set()
+            raise EngineError("it cannot be written")
+        return await Flaky.__getattr__(self, "settle")(ends, *args, **more)
+
+    def settles(self) -> list[list[str]]:
+        """The jobs of each call that settles."""
+        return [[end.id for end in args[0]] for verb, args, _ in self.calls if verb in ("refused", "settle")]
 
 
 def make_app(**settings: Any) -> Penstock:

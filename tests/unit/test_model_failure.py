@@ -1,5 +1,9 @@
 """Failure classes (B9), and how an exception becomes plain data."""
 
+import errno
+import socket
+import ssl
+
 import pytest
 
 from penstock.model.errors import (
@@ -26,11 +30,18 @@ from penstock.model.failure import (
     shorten,
     traceback_of,
 )
+from penstock.model.retry import Retry
 
 
 def coded(code: object) -> Exception:
     error = RuntimeError("no")
     error.code = code
+    return error
+
+
+def numbered(number: object) -> OSError:
+    error = OSError()
+    error.errno = number  # type: ignore[assignment]
     return error
 
 
@@ -109,10 +120,45 @@ def test_a_rule_that_does_not_answer_hides_nothing(rule):
         (ConnectionResetError(), "ECONNRESET"),
         (TimeoutError(), "ETIMEDOUT"),
         (RateLimited(1), "RATE_LIMITED"),
+        (OSError(errno.EHOSTUNREACH, "no way there"), "EHOSTUNREACH"),
+        (OSError(errno.ECONNREFUSED, "refused"), "ECONNREFUSED"),
+        (ConnectionRefusedError(), "ECONNREFUSED"),
+        (ConnectionAbortedError("given up"), "ECONNABORTED"),
+        (OSError(errno.EPIPE, "broken"), "EPIPE"),
+        (OSError(errno.ESHUTDOWN, "shut"), "ESHUTDOWN"),
+        (BrokenPipeError(), None),  # of one of two numbers, and nobody knows which
+        (FileNotFoundError("no such file"), "ENOENT"),
+        (OSError(errno.EACCES, "not yours"), "EACCES"),
+        (OSError(errno.ENOSPC, "full"), "ENOSPC"),
+        (OSError(10**6, "no such number"), None),
+        (OSError("no number"), None),
+        (numbered([errno.EPIPE]), None),
+        (ssl.SSLError(1, "bad certificate"), None),  # the numbers of these are not the system's
+        (socket.gaierror(8, "unknown host"), None),
+        (socket.herror(1, "unknown host"), None),
     ],
+    ids=repr,
 )
-def test_codes_are_short_text(error, code):
+def test_codes_are_short_text_or_the_name_of_the_systems_number(error, code):
     assert code_of(error) == code
+
+
+def test_a_number_that_cannot_be_read_is_no_second_failure():
+    class Rude(OSError):
+        @property
+        def errno(self) -> int:
+            raise ZeroDivisionError
+
+    assert code_of(Rude()) is None
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionRefusedError(), OSError(errno.ECONNREFUSED, "refused")], ids=repr
+)
+def test_a_retry_may_name_the_systems_errors(error):
+    assert Retry(3, retry_on=("ECONNREFUSED",)).allows(error, FailureClass.TRANSIENT)
+    assert not Retry(3, no_retry_on=("ECONNREFUSED",)).allows(error, FailureClass.TRANSIENT)
+    assert not Retry(3, retry_on=("EHOSTUNREACH",)).allows(error, FailureClass.TRANSIENT)
 
 
 def test_a_message_that_cannot_be_read_is_no_second_failure():

@@ -7,10 +7,12 @@ import logging
 from typing import Any
 
 import pytest
+from runtime_kit import Picky, make_worker
 from shop_kit import Shop, begin, open_shop, set_  # noqa: F401 - fixtures
 
 from penstock import State
 from penstock.engine import Engine, Orders
+from penstock.runtime import worker as workers
 
 
 # -- drain ------------------------------------------------------------------------------------------
@@ -123,3 +125,38 @@ async def test_the_watchdog_is_told_which_jobs_stand_on_the_loop(shop: Shop) -> 
     shop.go.set()
     worker.drain()
     await running
+
+
+# -- what the engine refuses for good ---------------------------------------------------------------
+@pytest.mark.parametrize("burst", [False, True])
+async def test_a_worker_ends_in_its_time_though_the_engine_refuses_an_end_for_good(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch, burst: bool
+) -> None:
+    monkeypatch.setattr(workers, "LAST_WORDS", 0.05)
+    bad, good = [await shop.app.tasks["tell"].aenqueue() for _ in range(2)]
+    engine = Picky(shop.app.engine)
+    engine.bad = frozenset({bad.id})
+    worker = make_worker(shop.app, engine, grace=0.05)
+    await shop.app.engine.register(worker.info(), 60.0)
+    running = asyncio.create_task(worker.run(burst=burst))
+    await asyncio.wait_for(engine.refused.wait(), 20)
+    await good.aresult(20)
+    worker.drain()
+    await asyncio.wait_for(running, 20)
+    await asyncio.wait_for(worker.outlast(), 20)
+    assert (await shop.job(good.id)).state is State.COMPLETED
+    assert (await shop.job(bad.id)).state is State.ACTIVE
+    await worker.account.rescue(
+        lambda judge: shop.app.engine.rescue_worker(worker.id, worker.board.begun(), judge)
+    )
+    assert (await shop.job(bad.id)).state is State.WAITING, "its job is not lost"
+
+
+async def test_a_burst_that_is_told_to_drain_waits_no_longer_than_the_grace_period(shop: Shop) -> None:
+    job = await shop.app.tasks["wait"].aenqueue()
+    worker = await begin(shop, grace=0.01)
+    running = asyncio.create_task(worker.run(burst=True))
+    await set_(shop.began)
+    worker.drain()
+    await asyncio.wait_for(running, 20)
+    assert (await shop.job(job.id)).state is State.WAITING

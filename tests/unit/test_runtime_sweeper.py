@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from penstock import EngineUnavailable, Penstock, State
 from penstock.engine import Expired, HistoryFilter, Outlook, Rescued, ScheduleRow, Settlement, Want
 from penstock.model.clock import FakeClock
 from penstock.model.job import Edge, NewJob, Ties
-from penstock.model.outcome import COMPLETED
+from penstock.model.outcome import COMPLETED, Failed
 from penstock.model.states import Status
 from penstock.runtime import after_work
 from penstock.runtime import sweeper as sweepers
@@ -388,3 +388,43 @@ async def test_what_is_too_old_is_cleaned_up_once_a_day_by_the_first_who_comes(
     assert await state(app, job.id) is None
     runs = [more["run"] for verb, _, more in engine.calls if verb == "prune" and more]
     assert len(set(runs)) == 2
+
+
+async def test_the_daily_clean_up_is_of_three_at_night_and_removes_a_thousand_of_a_queue_at_most(
+    app: Penstock, clock: FakeClock, engine: Flaky
+) -> None:
+    options = app.worker_host().options
+    sweeper = Sweeper(engine, options, now=clock.now)  # type: ignore[arg-type]
+    assert clock.now() == datetime(2026, 1, 5, 12, tzinfo=UTC)
+    day = timedelta(days=1).total_seconds()
+    until_next = await sweeper.clean_up()
+    assert 15 * 3_600 <= until_next <= 15 * 3_600 + 60
+    clock.advance(hours=14, minutes=59)
+    assert 60 <= await sweeper.clean_up() <= 120
+    clock.advance(minutes=1)
+    assert day <= await sweeper.clean_up() <= day + 60
+    asked = [(args[0], args[1], more["run"]) for verb, args, more in engine.calls if verb == "prune"]
+    assert {kept.queue for kept, _, _ in asked} == {"default", "brief"}
+    for kept in options.retentions:
+        theirs = [(limit, run) for each, limit, run in asked if each.queue == kept.queue]
+        assert theirs == [
+            (1_000, "2026-01-05T03:00:00+00:00"),
+            (1_000, "2026-01-05T03:00:00+00:00"),
+            (1_000, "2026-01-06T03:00:00+00:00"),
+        ]
+
+
+async def test_dead_letters_are_kept_for_thirty_days(app: Penstock, clock: FakeClock, engine: Flaky) -> None:
+    job = await app.tasks["hello"].aenqueue()
+    worker = make_worker(app)
+    await app.engine.register(worker.info(), 30.0)
+    want = Want(worker.id, "r", {"default": 9}, 9, app.registry.fingerprints(), 9)
+    [claim] = (await app.engine.claim(want)).claims
+    await app.engine.settle([Settlement(claim.id, claim.token, Failed("exhausted", None))])
+    sweeper = Sweeper(engine, app.worker_host().options)  # type: ignore[arg-type]
+    clock.advance(days=29)
+    await sweeper.purge()
+    assert await app.engine.dead_letter(job.id) is not None
+    clock.advance(days=2)
+    await sweeper.purge()
+    assert await app.engine.dead_letter(job.id) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import time
 
 import pytest
 
@@ -25,6 +26,8 @@ def test_the_defaults() -> None:
     assert (settings.concurrency, settings.processes, settings.lease, settings.grace) == (5, 1, 30, 30)
     assert settings.default_retry == Retry(3, 5.0)
     assert (settings.keep_completed, settings.keep_failed, settings.keep_for) == (1_000, 5_000, 86_400)
+    assert settings.clean_up_at == time(3)
+    assert settings.keep_dead_letters_for == 30 * 86_400
 
 
 def test_the_documents_names_are_aliases_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:

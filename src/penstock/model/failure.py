@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import re
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,6 +26,8 @@ from penstock.model.redaction import Clean, redacted
 MAX_NAME = 100
 MAX_MESSAGE = 2_000
 MAX_TRACEBACK = 6_000
+
+_CUT = re.compile(r" … \[(\d{1,12}) cut\] … ?")
 
 
 class FailureClass(StrEnum):
@@ -83,6 +87,24 @@ BY_CODE: dict[str, FailureClass] = {
     "SYSTEM_FAILURE": FailureClass.SYSTEM_FAILURE,
 }
 
+# Where Python makes this type of one number alone; raised by hand, or by a library, they often have none.
+BY_KIND: dict[type[BaseException], str] = {
+    ConnectionAbortedError: "ECONNABORTED",
+    ConnectionRefusedError: "ECONNREFUSED",
+    ConnectionResetError: "ECONNRESET",
+    TimeoutError: "ETIMEDOUT",
+    FileExistsError: "EEXIST",
+    FileNotFoundError: "ENOENT",
+    IsADirectoryError: "EISDIR",
+    NotADirectoryError: "ENOTDIR",
+    InterruptedError: "EINTR",
+    ProcessLookupError: "ESRCH",
+    ChildProcessError: "ECHILD",
+}
+
+# Their numbers are OpenSSL's and the resolver's. By name: not every Python has them.
+NUMBERED_OTHERWISE = {("ssl", "SSLError"), ("socket", "gaierror"), ("socket", "herror")}
+
 Classifier: TypeAlias = Callable[[BaseException], FailureClass | str | None]
 
 
@@ -140,11 +162,19 @@ def code_of(error: BaseException) -> str | None:
         code = None
     if isinstance(code, str) and 0 < len(code) <= MAX_NAME:
         return shorten(code, MAX_NAME)
-    if isinstance(error, ConnectionResetError):
-        return "ECONNRESET"
-    if isinstance(error, TimeoutError):
-        return "ETIMEDOUT"
-    return None
+    return _number_of(error) if isinstance(error, OSError) else None
+
+
+def _number_of(error: OSError) -> str | None:
+    kinds = type(error).__mro__
+    if code := next((BY_KIND[kind] for kind in kinds if kind in BY_KIND), None):
+        return code
+    if any((kind.__module__, kind.__name__) in NUMBERED_OTHERWISE for kind in kinds):
+        return None
+    try:
+        return errno.errorcode.get(error.errno)  # type: ignore[arg-type] # None has no name
+    except BaseException:  # noqa: BLE001 - a property of the user's
+        return None
 
 
 def message_of(error: BaseException, clean: Clean = redacted) -> str:
@@ -176,6 +206,12 @@ def _from_handler(place: TracebackType | None) -> TracebackType | None:
 def shorten(text: str, limit: int) -> str:
     """Cut `text` to `limit` characters, keep both ends, and drop what no engine can store."""
     if len(text) > limit:
-        half = (limit - 20) // 2
-        text = f"{text[:half]} … [{len(text) - 2 * half} cut] … {text[-half:]}"
+        half = max((limit - 20) // 2, 1)
+        text = f"{text[:half]} … [{_characters(text[half:-half])} cut] … {text[-half:]}"
     return text.replace("\x00", "").encode(errors="replace").decode()
+
+
+def _characters(text: str) -> int:
+    """How many they are, with those that were cut out of it before."""
+    before = _CUT.search(text)
+    return len(text) + (int(before[1]) - len(before[0]) if before else 0)

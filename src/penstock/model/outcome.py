@@ -5,11 +5,11 @@ Engines read only the attributes that `Outcome` names, so that each outcome mean
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.model.failure import Failure
+from penstock.model.fitting import fitted
 from penstock.model.states import State
 
 # The notes of jobs that ended without a run: its time was over; one it waited for ended badly; or had not
@@ -156,4 +156,4 @@ def error_record(
         record["causes"] = failure.causes
     if log:
         record["log"] = log[-MAX_LOGGED:]
-    return json.dumps(record, ensure_ascii=False)
+    return fitted(record)

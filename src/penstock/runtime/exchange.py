@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from penstock.engine import Settlement, Want
 from penstock.model.outcome import COMPLETED
+
+log = logging.getLogger("penstock.worker")
 
 MAX_SETTLE = 1_000  # settlements in one call
 MAX_SETTLE_BYTES = 4 * 1024 * 1024
@@ -21,6 +24,7 @@ class Exchange(NamedTuple):
     again: bool  # an earlier settle of these ends may have succeeded
     news: int  # how often there had been news of work when it was begun
     patience: float | None = None  # seconds for which it may wait for work; None: it is done at once
+    alone: bool = False  # a single end, because the engine has refused it before
 
 
 def take_ends(waiting: deque[Settlement]) -> list[Settlement]:
@@ -40,3 +44,11 @@ def soonest_again(ends: Sequence[Settlement]) -> float:
     """The seconds after which the first of these jobs falls due again; 0 where none does."""
     delays = [end.outcome.delay for end in ends if end.outcome is not COMPLETED]
     return min(filter(None, delays), default=0.0)
+
+
+def passed_on(ends: Sequence[Settlement], accepted: Sequence[bool]) -> int:
+    """How many of these jobs were others' by then."""
+    late = [end for end, written in zip(ends, accepted, strict=True) if not written]
+    for end in late:
+        log.warning("settlement refused: job %s had passed on (token %s)", end.id, end.token)
+    return len(late)

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from penstock import crash_points
 from penstock.engine import Engine, Settled, Settlement, Want
@@ -15,9 +15,10 @@ from penstock.model.errors import EngineError, EngineUnavailable, OutcomeUnknown
 from penstock.model.job import Claim
 from penstock.model.outcome import Completed, Released
 from penstock.runtime.account import Account
+from penstock.runtime.apart import Apart
 from penstock.runtime.backoff import Backoff, jittered
 from penstock.runtime.board import Board
-from penstock.runtime.exchange import Exchange, soonest_again, take_ends
+from penstock.runtime.exchange import Exchange, passed_on, soonest_again, take_ends
 from penstock.runtime.executor import Executor
 from penstock.runtime.options import WorkerOptions
 from penstock.runtime.outcomes import outcome_of
@@ -61,6 +62,7 @@ class Pump:
         self._hearing: asyncio.Task[None] | None = None  # waits for work to come
         self._kick = asyncio.Event()
         self._exchanged = asyncio.Event()
+        self._apart = Apart(account, self._kick.set)
         self._talking = 0  # exchanges under way
         self._rhythm = engine.rhythm
         self._room = Room(worker, board, options)
@@ -191,7 +193,7 @@ class Pump:
 
     @property
     def _settled_all(self) -> bool:
-        return not (self._ends or self._doubtful or self._talking)
+        return not (self._ends or self._doubtful or self._talking or self._apart)
 
     @property
     def looked_empty(self) -> bool:
@@ -209,11 +211,12 @@ class Pump:
 
     async def round(self) -> None:
         """One exchange with the engine, or one wait for a reason to have one."""
-        exchange = self._next_exchange()
-        if exchange is None:
-            await self._rest()
-        else:
+        if (exchange := self._next_exchange()) is not None:
             await self._exchange(exchange)
+        if self._apart and (one := self._apart.next(self._news)) is not None:
+            await self._exchange(one)
+        elif exchange is None:
+            await self._rest()
 
     async def _exchange(self, exchange: Exchange) -> None:
         self._under_way(exchange, 1)
@@ -223,8 +226,8 @@ class Pump:
         except WorkerExpired:
             self.expired = True
         except EngineError as error:
-            self._failed(error, exchange)
-            await asyncio.sleep(self._backoff.next())
+            if self._failed(error, exchange):
+                await asyncio.sleep(self._backoff.next())
         except asyncio.CancelledError:
             self._doubt(exchange)
             raise
@@ -314,7 +317,7 @@ class Pump:
     async def _have(self, exchange: Exchange) -> Settled:
         while self._lost_requests:
             await self._release(self._lost_requests.pop())
-        ends, want, again, _, patience = exchange
+        ends, want, again, _, patience, _ = exchange
         if ends:
             crash_points.passing("settling")
             settled = await self._engine.settle(ends, want, again=again)
@@ -351,8 +354,10 @@ class Pump:
     def _written(self, exchange: Exchange, settled: Settled) -> None:
         self._account.settled(exchange.ends, settled.accepted)
         self._board.end_all([end.token for end in exchange.ends])
+        if exchange.alone:
+            self._apart.written()
         if not all(settled.accepted):
-            self._refused(exchange.ends, settled.accepted)
+            self.refused += passed_on(exchange.ends, settled.accepted)
         if due_in := soonest_again(exchange.ends):
             self._due_in(due_in)  # only now: before it was written it could not be found
         self.settled += len(exchange.ends)
@@ -367,21 +372,22 @@ class Pump:
         else:
             self.hand_back(claims)
 
-    def _refused(self, ends: Sequence[Settlement], accepted: Sequence[bool]) -> None:
-        for end, written in zip(ends, accepted, strict=True):
-            if not written:
-                self.refused += 1
-                log.warning("settlement refused: job %s had passed on (token %s)", end.id, end.token)
-
-    def _failed(self, error: EngineError, exchange: Exchange) -> None:
-        if isinstance(error, OutcomeUnknown):
-            self._doubt(exchange)
-        else:
-            (self._doubtful if exchange.again else self._ends).extendleft(reversed(exchange.ends))
-        if isinstance(error, EngineUnavailable | OutcomeUnknown):
+    def _failed(self, error: EngineError, exchange: Exchange) -> bool:
+        """Whether there is nothing to do but wait."""
+        if isinstance(error, EngineUnavailable):
             log.warning("the engine is not available: %s", error)
+            if isinstance(error, OutcomeUnknown):
+                self._doubt(exchange)
+            elif exchange.alone:
+                self._apart.put_back(exchange)
+            else:
+                (self._doubtful if exchange.again else self._ends).extendleft(reversed(exchange.ends))
+        elif exchange.ends:
+            self._apart.refused(exchange, error)
+            return False
         else:
             log.error("the engine refused: %s", error)
+        return True
 
     def _doubt(self, exchange: Exchange) -> None:
         """Nobody knows what became of it."""
@@ -395,6 +401,6 @@ class Pump:
             return None
         if self.looked_empty and not standing:
             return None
-        if len(self._ends) + len(self._doubtful) > MAX_UNSETTLED:
+        if len(self._ends) + len(self._doubtful) + len(self._apart) > MAX_UNSETTLED:
             return None
         return self._room.want(self.executor)

@@ -136,7 +136,9 @@ class Worker:
             upkeep.append(watch.run())
         tasks = [asyncio.create_task(loop) for loop in (self._pump.listen(), self._watch(), *upkeep)]
         pumping = asyncio.create_task(self._pump.run())
-        stop = asyncio.create_task(self._until_idle(most) if burst else self._stopping.wait())
+        if burst:
+            tasks.append(asyncio.create_task(self._until_idle(most)))
+        stop = asyncio.create_task(self._stopping.wait())
         self._watchdog.start()
         try:
             await self._first(pumping, stop, *tasks)
