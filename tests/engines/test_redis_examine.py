@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from conformance.kit import put
@@ -112,6 +114,56 @@ async def test_an_old_server_is_refused():
     info = {"redis_version": "6.2.7"}
     assert examine._version(info).level is Level.UNSAFE
     assert "Redis 7" in examine._version(info).text
+
+
+@pytest.mark.parametrize(
+    ("ahead", "level", "told"),
+    [
+        (-10.0, Level.WARNING, "-10.0 s from this machine's, and jobs go by it; let both use NTP"),
+        (2.5, Level.WARNING, "+2.5 s from this machine's"),
+        (1.5, Level.OK, "+1.500 s"),
+        (-1.5, Level.OK, "-1.500 s"),
+    ],
+)
+async def test_a_server_whose_clock_is_off_by_more_than_two_seconds_is_warned_of(
+    monkeypatch, ahead, level, told
+):
+    monkeypatch.setattr(time, "time", lambda: 1_000_000.25)
+
+    async def ask(*words: str) -> list[bytes]:
+        assert words == ("TIME",)
+        micros = round((time.time() + ahead) * 1e6)
+        return [b"%d" % (micros // 1_000_000), b"%d" % (micros % 1_000_000)]
+
+    found = await examine._clock(ask)
+    assert (found.name, found.level) == ("clock", level)
+    assert told in found.text
+
+
+@pytest.mark.parametrize(
+    ("info", "failed"),
+    [
+        ({"aof_last_write_status": "err"}, ["append-only file"]),
+        ({"rdb_last_bgsave_status": "err"}, ["snapshot"]),
+        (
+            {"aof_last_write_status": "err", "rdb_last_bgsave_status": "err"},
+            ["append-only file", "snapshot"],
+        ),
+        ({"aof_last_write_status": "ok", "rdb_last_bgsave_status": "ok"}, []),
+        ({}, []),
+    ],
+)
+def test_a_write_to_disk_that_failed_is_warned_of(info, failed):
+    found = list(examine._writes(info))
+    assert [(finding.name, finding.level) for finding in found] == [("disk", Level.WARNING)] * len(failed)
+    for finding, what in zip(found, failed, strict=True):
+        assert f"the last write of the {what} failed" in finding.text
+
+
+@pytest.mark.parametrize("make", REDIS_MAKES)
+def test_servers_tell_of_their_writes_by_the_names_that_are_looked_for(make):
+    told = redis_server(make).info("persistence")
+    assert {told["aof_last_write_status"], told["rdb_last_bgsave_status"]} == {"ok"}
 
 
 async def test_doctor_may_look_before_anything_is_there():

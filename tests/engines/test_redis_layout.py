@@ -31,7 +31,7 @@ from conformance.kit import (
     want,
 )
 from engines.redis_kit import commands, fresh_engine, keys
-from penstock.engine import Group, JobEvent, JobFilter, Recovery, Retention, Sample, ScheduleRow, Tick
+from penstock.engine import Group, JobEvent, JobFilter, Order, Recovery, Retention, Sample, ScheduleRow, Tick
 from penstock.engines.redis.scripts import scripts
 from penstock.model.breaker import Breaker, Circuit
 from penstock.model.clock import FakeClock
@@ -44,80 +44,28 @@ from servers import REDIS_MAKES, RedisServer, redis_server
 LUA = Path(penstock.engines.redis.__file__).parent / "lua"
 VERBS = sorted(path.name for path in LUA.glob("[!_]*.lua"))
 
-# Every key there may be; documented in docs/redis.md.
-PATTERNS = [
-    "schema",
-    "fence",
-    "jobs",
-    "runs",
-    "lanes",
-    "delayed",
-    "expiring",
-    "keys",
-    "bykey",
-    "owners",
-    "kinds",
-    "counts",
-    "queues",
-    "cleanups",
-    "workers",
-    "worker",
-    "dead",
-    "dead:failed",
-    "dead:owners",
-    "lane:.+",
-    "live:.+:.+",
-    "done:.+:.+",
-    "bad:.+:.+",
-    "ended:.+",
-    "troubled:.+",
-    "shelves",
-    "held:.+",
-    "cancels:.+",
-    "void:.+",
-    "bell:.+",
-    "dead:open:.+:.+",
-    "dead:past:.+:.+",
-    "more",
-    "blocked",
-    "edges",
-    "deadlines",
-    "steps:.+",
-    "flows",
-    "flowlist",
-    "flow:.+",
-    "periods",
-    "schedules",
-    "due",
-    "ticks:.+",
-    "grouped",
-    "groups",
-    "standing",
-    "limited",
-    "idle",
-    "lanes:.+>.+",
-    "ready:.+",
-    "turn:.+>.+",
-    "owing:.+>.+",
-    "debts:.+>.+",
-    "turns",
-    "aged:.+>.+",
-    "resting:.+>.+",
-    "breakers",
-    "circuits",
-    "notes:.+",
-    "notekeys:.+",
-    "noted:.+",
-    "noteends",
-    "minute:[0-9]+",
-    "minutes",
-    "quarter:[0-9]+",
-    "quarters",
-    "totals",
-    "feed",
-    "feeding",
-    "declared",
-]
+DOCS = Path(__file__).parents[2] / "docs" / "redis.md"
+# What stands for a name in the docs' table of keys.
+STANDS_FOR = {
+    "GROUP": ".+>.+",
+    "TIME": "[0-9]+",
+    **dict.fromkeys(("QUEUE", "KIND", "WORKER", "JOB", "FLOW", "SCHEDULE", "TASK…", "TASK", "KEY"), ".+"),
+}
+
+
+def documented() -> list[str]:
+    """A pattern for each key in the first column of the table of keys."""
+    table = DOCS.read_text().partition("| key, after the prefix |")[2].partition("\n\n")[0]
+    cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    return [_pattern(name) for cell in cells for name in re.findall("`([^`]+)`", cell)]
+
+
+def _pattern(name: str) -> str:
+    words = re.split("([A-Z]+…?)", name)
+    return "".join(STANDS_FOR[word] if word[:1].isupper() else re.escape(word) for word in words)
+
+
+PATTERNS = documented()
 
 
 @pytest.fixture(params=REDIS_MAKES)
@@ -127,6 +75,14 @@ def own_server(request: pytest.FixtureRequest) -> Iterator[RedisServer]:
 
 
 # -- names ------------------------------------------------------------------------------------------------
+
+
+def test_every_key_that_a_script_names_is_one_that_the_docs_name():
+    scripts_text = "\n".join(path.read_text() for path in LUA.glob("*.lua"))
+    named = set(re.findall(r"\bp \.\. '([a-z]+[a-z:]*)'", scripts_text))
+    documented_beginnings = {re.split(r"\.\+|\[", pattern)[0] for pattern in PATTERNS}
+    assert len(named) > 60
+    assert named - documented_beginnings == set()
 
 
 async def test_every_key_is_one_that_the_docs_name_in_one_slot_and_none_expires(own_server):
@@ -161,6 +117,9 @@ async def live_a_full_life(engine, clock: FakeClock) -> None:
     await engine.set_paused("later", True)
     await engine.prune(Retention("later"), 1, run="2026-01-01")
     assert dead.id
+    await engine.beat(worker, 60, 1_000)
+    await engine.order_worker(worker, Order.QUIET)
+    await put(engine, "owed", owner="o")
     await live_with_ties(engine)
     await live_by_schedule(engine)
     await live_under_limits(engine, clock)
