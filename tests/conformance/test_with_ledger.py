@@ -32,6 +32,7 @@ from conformance import (
     test_release,
     test_reschedule,
     test_rescue,
+    test_rescue_bad_jobs,
     test_rescue_worker,
     test_schedules,
     test_series,
@@ -54,9 +55,10 @@ from conftest import lent, make_place
 MODULES = (
     test_cancel, test_claim, test_debounce, test_delete, test_enqueue, test_expire, test_feed, test_flows,
     test_notes, test_outlook, test_owing, test_parked, test_pause, test_progress, test_promote, test_prune,
-    test_recover, test_release, test_reschedule, test_rescue, test_rescue_worker, test_schedules, test_series,
-    test_settle, test_settle_claims, test_settle_fence, test_stage, test_standing, test_steps, test_survey,
-    test_then, test_ties, test_ties_on_failure, test_values, test_windows,
+    test_recover, test_release, test_reschedule, test_rescue, test_rescue_bad_jobs, test_rescue_worker,
+    test_schedules, test_series, test_settle, test_settle_claims, test_settle_fence, test_stage,
+    test_standing, test_steps, test_survey, test_then, test_ties, test_ties_on_failure, test_values,
+    test_windows,
 )  # fmt: skip
 
 for module in MODULES:

@@ -391,7 +391,8 @@ class Engine(Protocol):
         """Take jobs back from workers whose time has passed; `judge` says what becomes of each.
 
         Their rows are taken first and for good, their jobs in the same step. All of them count as started.
-        A worker with more than `limit` jobs is emptied over several calls.
+        A worker with more than `limit` jobs is emptied over several calls. A job that cannot be judged, or
+        whose end cannot be stored, stays as it was held, is logged, and holds up no other.
         """
         ...
 

@@ -75,7 +75,7 @@ class Rescue:
             async with self._connection.transaction():
                 call = other_call(self._sql, ends, self._now, by_holder=False)
                 return await query(self._connection, call)
-        except psycopg.DatabaseError as error:
+        except (psycopg.Error, ValueError) as error:  # what no encoding has is refused before it is sent
             if self._connection.broken:
                 raise
             if len(ends) == 1:

@@ -11,11 +11,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from penstock.engine import Judge, Rescued, Settlement
-from penstock.engines.redis.codec import STATES, Run, read_run, text_id
+from penstock.engines.redis.codec import STATES, read_run, text_id
 from penstock.engines.redis.instants import number
 from penstock.engines.redis.records import read_held
 from penstock.engines.redis.settle import pack_end
-from penstock.model.errors import EngineError, EngineUnavailable
 from penstock.model.job import Held
 
 logger = logging.getLogger(__name__)
@@ -27,7 +26,13 @@ _ROUNDS = 20
 
 class _Judged(NamedTuple):
     held: Held
-    end: Settlement
+    end: bytes  # as the script takes it
+
+
+class _Taken(NamedTuple):
+    listed: int  # jobs that were looked at
+    missed: int  # of those, jobs with which somebody was faster
+    rescued: list[Rescued]
 
 
 class Rescue:
@@ -41,9 +46,9 @@ class Rescue:
         """From every worker past its time; all that they held counts as started."""
         rescued: list[Rescued] = []
         for _ in range(_ROUNDS):
-            found, taken = await self._take("", limit - len(rescued), lambda _: True)
-            rescued += taken
-            if len(rescued) == limit or len(taken) == found:
+            taken = await self._take("", limit - len(rescued), lambda _: True)
+            rescued += taken.rescued
+            if len(rescued) == limit or not taken.missed:
                 break  # else somebody was faster: look for what they left
         return rescued
 
@@ -51,53 +56,47 @@ class Rescue:
         """From one worker, whether its time has passed or not."""
         rescued: list[Rescued] = []
         while True:
-            found, taken = await self._take(worker, STEP, started.__contains__)
-            rescued += taken
-            if found < STEP or not taken:
+            taken = await self._take(worker, STEP, started.__contains__)
+            rescued += taken.rescued
+            if taken.listed < STEP or not taken.rescued:
                 return rescued
 
-    async def _take(
-        self, worker: str, limit: int, started: Callable[[str], bool]
-    ) -> tuple[int, list[Rescued]]:
-        """How many jobs were judged, and those that were taken back."""
+    async def _take(self, worker: str, limit: int, started: Callable[[str], bool]) -> _Taken:
         found = await self._do("lost", number(limit), worker.encode())
         judged: list[_Judged] = []
-        workers = {worker} - {""}
-        for raw, run_raw, head in zip(*[iter(found)] * 3, strict=True):
-            run = read_run(run_raw)
-            workers.add(run.worker)
+        for raw, run, head in zip(*[iter(found)] * 3, strict=True):
             judged += self._judged(raw, run, head, started)
-        taken = await self._settle(judged)
+        missed, rescued = await self._settle(judged)
+        workers = {one.held.worker for one in judged} | ({worker} - {""})
         if workers:
             await self._do("take_back", b"0", *(name.encode() for name in sorted(workers)))
-        return len(judged), taken
+        return _Taken(len(found) // 3, missed, rescued)
 
-    def _judged(self, raw: bytes, run: Run, head: bytes, started: Callable[[str], bool]) -> list[_Judged]:
+    def _judged(self, raw: bytes, run: bytes, head: bytes, started: Callable[[str], bool]) -> list[_Judged]:
+        """What becomes of a job; nothing of one whose record or whose end makes no sense."""
         try:
-            held = read_held(raw, run, head, started=started(run.token.hex()))
-            return [_Judged(held, Settlement(held.id, run.token.hex(), self._judge(held)))]
+            read = read_run(run)
+            token = read.token.hex()
+            held = read_held(raw, read, head, started=started(token))
+            return [_Judged(held, pack_end(Settlement(held.id, token, self._judge(held)), taken=True))]
         except Exception:
             logger.exception(
                 "cannot judge job %s of a lost worker; it stays for the next rescue", text_id(raw)
             )
             return []
 
-    async def _settle(self, judged: list[_Judged]) -> list[Rescued]:
-        """In one script; where that fails one by one, so that a bad record holds up nobody else."""
-        if not judged:
-            return []
-        ends = [pack_end(one.end, taken=True) for one in judged]
-        try:
-            told = await self._do("take_back", number(len(ends)), *ends)
-        except EngineUnavailable:
-            raise
-        except EngineError as error:
-            if len(judged) == 1:
-                logger.error("cannot take back job %s: %s", judged[0].held.id, error)
-                return []
-            return [one for each in judged for one in await self._settle([each])]
-        return [
-            Rescued(one.held.id, one.held.queue, one.held.task, one.held.worker, STATES[chr(letter)])
-            for one, letter in zip(judged, told, strict=True)
-            if letter != ord("-")
-        ]
+    async def _settle(self, judged: list[_Judged]) -> tuple[int, list[Rescued]]:
+        """In one script. It stops at a job that it cannot end; another goes on behind that one."""
+        missed, rescued = 0, []
+        while judged:
+            told, why = await self._do("take_back", number(len(judged)), *(one.end for one in judged))
+            for one, letter in zip(judged, told.decode(), strict=False):
+                if letter == "-":
+                    missed += 1
+                else:
+                    held = one.held
+                    rescued.append(Rescued(held.id, held.queue, held.task, held.worker, STATES[letter]))
+            if why:
+                logger.error("cannot take back job %s: %s", judged[len(told)].held.id, why.decode())
+            judged = judged[len(told) + 1 :]
+        return missed, rescued

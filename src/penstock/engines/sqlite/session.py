@@ -92,6 +92,23 @@ class Tx(Session):
             if shelf is not None:
                 self._shelves[shelf, state] += by
 
+    def part(self) -> Tx:
+        """For what may be undone by itself: what that counts counts only once it is absorbed."""
+        return Tx(self.connection, self._beats, self.now)
+
+    def absorb(self, part: Tx) -> None:
+        """Take over what a part has counted."""
+        self.woken |= part.woken
+        for mine, its in zip(self._counters(), part._counters(), strict=True):
+            mine.update(its)
+        for lane, (waiting, active) in part.lanes.items():
+            touched = self.touch(lane)
+            touched[0] += waiting
+            touched[1] += active
+
+    def _counters(self) -> tuple[Counter[Any], ...]:
+        return self.pending, self.ran, self._parked, self._shelves
+
     def finish(self) -> None:
         """Write the sums of what was counted."""
         sums = [(queue, str(state), n) for (queue, state), n in self.pending.items() if n]

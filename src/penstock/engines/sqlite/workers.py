@@ -11,6 +11,7 @@ from penstock.engine import CancelOrder, Judge, Order, Orders, Rescued, WorkerIn
 from penstock.engine.feeding import LISTENER_KEY, LISTENER_KIND
 from penstock.engines.sqlite.beats import Beat
 from penstock.engines.sqlite.ending import take_back
+from penstock.engines.sqlite.failures import is_callers_fault
 from penstock.engines.sqlite.instants import instant, micro, stored
 from penstock.engines.sqlite.session import Session, Tx
 from penstock.model.job import Held
@@ -99,16 +100,21 @@ def _take_back(
 
 
 def _rescue_one(tx: Tx, row: sqlite3.Row, judge: Judge, *, started: bool) -> Rescued | None:
-    """One job whose row cannot be read must not keep all others from being rescued."""
+    """One job that cannot be judged, or whose end cannot be stored, keeps no other from being rescued."""
+    part = tx.part()
     tx.connection.execute("savepoint rescue")
     try:
-        state = take_back(tx, row, judge(_held(row, started=started)))
-    except (ValueError, TypeError, LookupError):
+        state = take_back(part, row, judge(_held(row, started=started)))
+    except Exception as error:
+        if isinstance(error, sqlite3.Error) and not is_callers_fault(error):
+            raise  # it is the database that is in trouble
         log.exception("job %s of worker %s could not be rescued", row["id"], row["worker"])
         tx.connection.execute("rollback to rescue")
         return None
     finally:
-        tx.connection.execute("release rescue")
+        if tx.connection.in_transaction:
+            tx.connection.execute("release rescue")
+    tx.absorb(part)
     return Rescued(row["id"], row["queue"], row["task"], row["worker"], state)
 
 
