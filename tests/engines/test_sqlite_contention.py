@@ -15,6 +15,7 @@ from conformance.kit import Place, claim, counts, end, ids, new, news, register
 from forks import FORKS
 from penstock.engines.sqlite.engine import SqliteEngine
 from penstock.model.decide import judge
+from penstock.model.errors import EngineUnavailable
 from penstock.model.states import State
 
 PROCESSES = 8
@@ -134,9 +135,11 @@ async def test_a_rescue_is_final_even_where_its_own_commit_failed(engine, clock)
     clock.advance(31)
 
     def broken(_held):
-        raise MemoryError
+        full = sqlite3.OperationalError("database or disk is full")
+        full.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise full
 
-    with pytest.raises(MemoryError):
+    with pytest.raises(EngineUnavailable):
         await engine.rescue(10, broken)
     assert (await engine.beat("w1", 30)).given_up
     assert ids(await engine.rescue(10, judge)) == ids(held)

@@ -22,7 +22,8 @@ async def add(a: int) -> int:
 @pytest.fixture(autouse=True)
 def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gather, "MAX_BATCH", 4)
-    monkeypatch.setattr(gather, "DRAWN", 2)
+    monkeypatch.setattr(gather, "DRAWN", 1)
+    monkeypatch.setattr(gather, "LET_IN", 2)
 
 
 async def waiting() -> int:
@@ -109,7 +110,7 @@ async def test_who_is_cancelled_leaves_no_group_under_way() -> None:
 
 
 @pytest.mark.parametrize("others", [True, False])
-async def test_other_threads_are_let_in_after_each_portion(
+async def test_other_threads_are_let_in_now_and_then(
     monkeypatch: pytest.MonkeyPatch, others: bool
 ) -> None:
     """As SQLite's writer needs it: seen with a real thread, whether it has its turn hangs on the machine."""
@@ -117,4 +118,4 @@ async def test_other_threads_are_let_in_after_each_portion(
     monkeypatch.setattr(gather.time, "sleep", pauses.append)
     monkeypatch.setattr(gather.threading, "active_count", lambda: 1 + others)
     assert [group async for group in gather.drawn(range(7))] == [[0, 1, 2, 3], [4, 5, 6]]
-    assert pauses == ([gather.MOMENT] * 4 if others else [])
+    assert pauses == ([gather.MOMENT] * 3 if others else [])
