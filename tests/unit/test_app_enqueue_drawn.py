@@ -110,9 +110,7 @@ async def test_who_is_cancelled_leaves_no_group_under_way() -> None:
 
 
 @pytest.mark.parametrize("others", [True, False])
-async def test_other_threads_are_let_in_now_and_then(
-    monkeypatch: pytest.MonkeyPatch, others: bool
-) -> None:
+async def test_other_threads_are_let_in_now_and_then(monkeypatch: pytest.MonkeyPatch, others: bool) -> None:
     """As SQLite's writer needs it: seen with a real thread, whether it has its turn hangs on the machine."""
     pauses: list[float] = []
     monkeypatch.setattr(gather.time, "sleep", pauses.append)
