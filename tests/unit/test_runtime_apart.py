@@ -10,6 +10,10 @@ from pump_kit import pump_app, state, until_ended  # noqa: F401 - fixtures
 from runtime_kit import Picky, make_worker, no_waiting  # noqa: F401 - fixtures
 
 from penstock import EngineError, EngineUnavailable, OutcomeUnknown, Penstock, State
+from penstock.engine import Settlement, Want
+from penstock.model.outcome import COMPLETED
+from penstock.runtime.apart import Apart
+from penstock.runtime.exchange import Exchange
 from penstock.runtime.worker import Worker
 
 
@@ -150,3 +154,15 @@ async def test_what_is_refused_is_not_tried_without_a_pause(
     await asyncio.wait_for(resting, 10)
     await rounds(worker, 1)
     assert engine.settles() == [[bad], [bad]]
+
+
+async def test_who_was_only_refused_with_others_is_tried_before_those_refused_alone():
+    apart = Apart(None, lambda: None)  # type: ignore[arg-type]
+    apart._tell = lambda *_: None  # type: ignore[method-assign]
+    bad, good = Settlement("bad", "t1", COMPLETED), Settlement("good", "t2", COMPLETED)
+    refusal = EngineError("no")
+    apart.refused(Exchange([bad], None, again=False, news=0, alone=True), refusal)
+    assert apart.next(0) is None  # it rests
+    apart.refused(Exchange([good], Want("w", "r", {}, 1, {}, 1), again=False, news=0), refusal)
+    assert apart.next(0) == Exchange([good], None, again=True, news=0, alone=True)
+    assert len(apart) == 1

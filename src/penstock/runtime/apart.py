@@ -24,30 +24,33 @@ class Apart:
     def __init__(self, account: Account, kick: Callable[[], None]) -> None:
         self._account = account
         self._kick = kick  # called when there is one to be tried
+        self._untried: deque[tuple[Settlement, bool]] = deque()  # they have only been refused with others
         self._waiting: deque[tuple[Settlement, bool]] = deque()
         self._backoff = Backoff(cap=LONGEST_REST)
         self._resting = False
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._untried) + len(self._waiting)
 
     def next(self, news: int) -> Exchange | None:
         """The next to be tried, by itself and without a claim, which may be what was refused."""
-        if self._resting or not self._waiting:
+        if not self._untried and (self._resting or not self._waiting):
             return None
-        end, again = self._waiting.popleft()
+        end, again = (self._untried or self._waiting).popleft()
         return Exchange([end], None, again, news, alone=True)
 
     def put_back(self, exchange: Exchange) -> None:
         """The engine was away: that says nothing of the end."""
-        self._waiting.extendleft((end, exchange.again) for end in exchange.ends)
+        self._untried.extendleft((end, exchange.again) for end in exchange.ends)
 
     def refused(self, exchange: Exchange, error: EngineError) -> None:
         """The ends of a call that was refused; one by itself waits until the others have been tried."""
-        self._waiting.extend((end, exchange.again) for end in exchange.ends)
         if len(exchange.ends) > 1 or exchange.want is not None:
+            # `again`: an engine whose scripts are not undone may have written some of them.
+            self._untried.extend((end, True) for end in exchange.ends)
             log.warning("the engine refused: %s; %d ends are settled one by one", error, len(exchange.ends))
         else:
+            self._waiting.extend((end, exchange.again) for end in exchange.ends)
             self._tell(exchange.ends[0], error)
             self._rest()
 
