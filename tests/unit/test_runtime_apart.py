@@ -166,3 +166,17 @@ async def test_who_was_only_refused_with_others_is_tried_before_those_refused_al
     apart.refused(Exchange([good], Want("w", "r", {}, 1, {}, 1), again=False, news=0), refusal)
     assert apart.next(0) == Exchange([good], None, again=True, news=0, alone=True)
     assert len(apart) == 1
+
+
+async def test_a_lost_claim_that_the_engine_does_not_take_back_keeps_no_end_from_being_written(
+    app: Penstock,
+) -> None:
+    worker, engine, ids = await with_ends(app, 3, bad=0)
+
+    async def refuse(*_: object) -> int:
+        raise EngineError("a broken record")
+
+    engine.release = refuse  # type: ignore[method-assign, assignment]
+    worker._pump._lost_requests.append("a-request")
+    await rounds(worker, 4)
+    assert [await state(app, each) for each in ids] == [State.COMPLETED] * 3

@@ -315,7 +315,7 @@ class Pump:
             self._room.asked(exchange.want, by)
 
     async def _have(self, exchange: Exchange) -> Settled:
-        while self._lost_requests:
+        while self._lost_requests and not exchange.alone:
             await self._release(self._lost_requests.pop())
         ends, want, again, _, patience, _ = exchange
         if ends:
